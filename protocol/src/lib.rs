@@ -21,7 +21,7 @@
 //!             assert_eq!(insert.relation, 16385);
 //!             assert_eq!(insert.new.columns, [Value::Text(b"42"), Value::Null]);
 //!         }
-//!         message => println!("{message:?}"),
+//!         message => println!("{message}"),
 //!     }
 //! }
 //! # Ok::<(), pgoutput_protocol::DecodeError>(())
@@ -35,6 +35,7 @@
 mod buffer;
 mod change;
 mod decoder;
+mod display;
 mod error;
 pub mod frame;
 mod message;
