@@ -1,0 +1,305 @@
+//! What is known of each relation that changes: whether and how it is published, and whether the client has seen
+//! its schema.
+
+use std::rc::Rc;
+
+use pgoutput_protocol::{OldTupleKind, Xid};
+use pgrx::pg_sys::Oid;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::error::{CatalogObject, Error};
+use crate::server::catalog::{self, Actions, Ancestors, Publication};
+use crate::server::invalidation::{RelationState, Watch};
+use crate::server::memory::{ContextSize, MemoryContext};
+use crate::server::relation::{OwnedDescriptor, Relation};
+use crate::tuple::{AttributeMap, Columns};
+
+use super::{Publications, PublishedColumns, RowFilters};
+
+/// The entries of a decoding session, by the relation that changes: for a partition its own, whatever its rows go
+/// out as.
+#[derive(Debug)]
+pub struct RelationCache {
+    entries: FxHashMap<Oid, Entry>,
+    memory: MemoryContext,
+    watch: Rc<Watch>,
+    /// For each top-level transaction that is being streamed, the relations whose schema its stream has.
+    streamed: FxHashMap<Xid, FxHashSet<Oid>>,
+}
+
+/// How a relation is published.
+#[derive(Debug)]
+pub struct Entry {
+    state: Rc<RelationState>,
+    /// What the plan keeps in the server's memory. Set before the plan is built, so that an ERROR in between
+    /// leaves it to the next attempt.
+    memory: Option<MemoryContext>,
+    schema_sent: bool,
+    /// What is published, by any requested publication.
+    pub actions: Actions,
+    /// The relation that changes go out as: the relation itself or an ancestor.
+    pub publish_as: Oid,
+    /// The columns of the relation that changes go out as.
+    pub columns: PublishedColumns,
+    /// How rows go out. Only there if some change of a row is published.
+    pub rows: Option<RowPlan>,
+}
+
+/// How rows of a relation go out.
+#[derive(Debug)]
+pub struct RowPlan {
+    /// The descriptor of the relation's own tuples.
+    pub descriptor: OwnedDescriptor,
+    /// The descriptor of the rows that go out.
+    pub target_descriptor: OwnedDescriptor,
+    /// How the relation's own tuples become rows that go out, where the two differ.
+    pub map: Option<AttributeMap>,
+    /// Row filters, if there are any.
+    pub filters: Option<RowFilters>,
+    /// The published columns.
+    pub columns: Columns,
+    ancestor: Option<Ancestor>,
+}
+
+/// What is cached of the ancestor that rows go out as.
+#[derive(Debug)]
+struct Ancestor {
+    oid: Oid,
+    state: Rc<RelationState>,
+    /// How many changes of the ancestor `old_tuple_kind` has seen.
+    changes: u64,
+    old_tuple_kind: OldTupleKind,
+}
+
+fn old_tuple_kind(relation: Relation<'_>) -> OldTupleKind {
+    if relation.is_replica_identity_full() { OldTupleKind::Full } else { OldTupleKind::Key }
+}
+
+fn open<R>(oid: Oid, f: impl FnOnce(Relation<'_>) -> R) -> Result<R, Error> {
+    Relation::with(oid, f)
+        .ok_or(Error::CacheLookupFailed { what: CatalogObject::Relation, oid: oid.to_u32() })
+}
+
+impl RowPlan {
+    /// What an old tuple is marked as. This is a matter of the relation that rows go out as, and of what it is
+    /// now: a change of an ancestor alone doesn't invalidate the entry.
+    pub fn old_tuple_kind(&mut self, relation: Relation<'_>) -> Result<OldTupleKind, Error> {
+        let Some(ancestor) = &mut self.ancestor else { return Ok(old_tuple_kind(relation)) };
+        let changes = ancestor.state.changes.get();
+        if ancestor.changes != changes {
+            ancestor.old_tuple_kind = open(ancestor.oid, old_tuple_kind)?;
+            ancestor.changes = changes;
+        }
+        Ok(ancestor.old_tuple_kind)
+    }
+}
+
+impl RelationCache {
+    /// An empty cache. What entries keep in the server's memory is in children of `memory`.
+    pub fn new(memory: MemoryContext, watch: Rc<Watch>) -> Self {
+        RelationCache { entries: FxHashMap::default(), memory, watch, streamed: FxHashMap::default() }
+    }
+
+    /// The entry of a relation, built if there is no valid one; `None` if the relation can't be published.
+    pub fn entry(
+        &mut self,
+        relation: Relation<'_>,
+        publications: &mut Publications,
+    ) -> Result<Option<&mut Entry>, Error> {
+        let oid = relation.oid();
+        let valid = self.entries.get(&oid).is_some_and(|entry| entry.state.entry_valid.get());
+        if !valid {
+            if !relation.is_publishable() {
+                return Ok(None);
+            }
+            self.rebuild(relation, publications)?;
+        }
+        Ok(self.entries.get_mut(&oid))
+    }
+
+    /// The entry of a relation as it is, valid or not.
+    pub fn get(&self, relation: Oid) -> Option<&Entry> {
+        self.entries.get(&relation)
+    }
+
+    /// The row plan of a relation as it is.
+    pub fn plan_mut(&mut self, relation: Oid) -> Option<&mut RowPlan> {
+        self.entries.get_mut(&relation)?.rows.as_mut()
+    }
+
+    fn rebuild(&mut self, relation: Relation<'_>, publications: &mut Publications) -> Result<(), Error> {
+        let oid = relation.oid();
+        let entry = self.entries.entry(oid).or_insert_with(|| Entry::new(self.watch.relation(oid), oid));
+        let publications = publications.current(&self.watch);
+        entry.clear(oid);
+        for relations in self.streamed.values_mut() {
+            relations.remove(&oid);
+        }
+        entry.build(relation, publications, self.memory, &self.watch)?;
+        // An invalidation that arrived meanwhile doesn't count, as with the built-in plugin: what it tells of, the
+        // snapshot of the change at hand doesn't see.
+        entry.state.entry_valid.set(true);
+        Ok(())
+    }
+
+    /// Whether the client has the relation's schema: in the stream of `top_level`, or, outside of streams, at all.
+    pub fn is_schema_sent(&self, relation: Oid, top_level: Option<Xid>) -> bool {
+        match top_level {
+            Some(xid) => self.streamed.get(&xid).is_some_and(|relations| relations.contains(&relation)),
+            None => self.entries.get(&relation).is_some_and(|entry| entry.schema_sent),
+        }
+    }
+
+    /// Remembers that the client has the relation's schema.
+    pub fn set_schema_sent(&mut self, relation: Oid, top_level: Option<Xid>) {
+        match top_level {
+            Some(xid) => {
+                self.streamed.entry(xid).or_default().insert(relation);
+            }
+            None => {
+                if let Some(entry) = self.entries.get_mut(&relation) {
+                    entry.schema_sent = true;
+                }
+            }
+        }
+    }
+
+    /// A streamed transaction has been committed: what its stream had is now the client's for good.
+    pub fn stream_committed(&mut self, top_level: Xid) {
+        for relation in self.streamed.remove(&top_level).unwrap_or_default() {
+            self.set_schema_sent(relation, None);
+        }
+    }
+
+    /// A streamed transaction, or a subtransaction of it, has been aborted: the client may have lost what the
+    /// stream had.
+    pub fn stream_aborted(&mut self, top_level: Xid) {
+        self.streamed.remove(&top_level);
+    }
+}
+
+/// The publications that decide how a relation is published: those at the topmost level.
+struct Topmost<'a> {
+    publish_as: Oid,
+    level: i32,
+    publications: Vec<&'a Publication>,
+}
+
+impl Entry {
+    fn new(state: Rc<RelationState>, relation: Oid) -> Self {
+        Entry {
+            state,
+            memory: None,
+            schema_sent: false,
+            actions: Actions::default(),
+            publish_as: relation,
+            columns: PublishedColumns::default(),
+            rows: None,
+        }
+    }
+
+    fn clear(&mut self, relation: Oid) {
+        self.schema_sent = false;
+        self.actions = Actions::default();
+        self.publish_as = relation;
+        self.columns = PublishedColumns::default();
+        self.rows = None;
+        if let Some(memory) = self.memory.take() {
+            memory.delete();
+        }
+    }
+
+    fn build(
+        &mut self,
+        relation: Relation<'_>,
+        publications: &[Publication],
+        parent: MemoryContext,
+        watch: &Watch,
+    ) -> Result<(), Error> {
+        let topmost = self.find_publications(relation, publications);
+        self.publish_as = topmost.publish_as;
+        if self.actions.any_row() {
+            let memory = parent.create_child(c"pgoutput_rs relation entry", ContextSize::Small);
+            self.memory = Some(memory);
+            self.plan_rows(relation, &topmost.publications, memory, watch)?;
+        }
+        Ok(())
+    }
+
+    /// Goes through the publications: adds up what they publish of the relation, and finds those at the topmost
+    /// level, which decide everything else.
+    fn find_publications<'p>(
+        &mut self,
+        relation: Relation<'_>,
+        publications: &'p [Publication],
+    ) -> Topmost<'p> {
+        let oid = relation.oid();
+        let by_name = catalog::relation_publications(oid);
+        let by_schema = catalog::schema_publications(catalog::relation_namespace(oid));
+        let ancestors = catalog::is_partition(oid).then(|| Ancestors::of(oid));
+        let mut topmost = Topmost { publish_as: oid, level: 0, publications: Vec::new() };
+
+        for publication in publications {
+            let ancestor = ancestors.as_ref().and_then(|ancestors| {
+                if publication.all_tables { ancestors.root() } else { ancestors.topmost_in(publication.oid) }
+            });
+            let published = publication.all_tables
+                || ancestor.is_some()
+                || by_name.contains(&publication.oid)
+                || by_schema.contains(&publication.oid);
+            // A partitioned table has no rows of its own; it only matters where its partitions go out as it.
+            if !published || (relation.is_partitioned_table() && !publication.via_root) {
+                continue;
+            }
+            self.actions = self.actions.union(publication.actions);
+
+            let (publish_as, level) = ancestor.filter(|_| publication.via_root).unwrap_or((oid, 0));
+            if level > topmost.level {
+                topmost = Topmost { publish_as, level, publications: Vec::new() };
+            }
+            if level == topmost.level {
+                topmost.publications.push(publication);
+            }
+        }
+        topmost
+    }
+
+    fn plan_rows(
+        &mut self,
+        relation: Relation<'_>,
+        publications: &[&Publication],
+        memory: MemoryContext,
+        watch: &Watch,
+    ) -> Result<(), Error> {
+        let descriptor = relation.descriptor().copy(memory);
+        let plan = |target: Relation<'_>| -> Result<(PublishedColumns, RowPlan), Error> {
+            let map = AttributeMap::between(relation.descriptor(), target.descriptor());
+            let target_descriptor = if map.is_some() { target.descriptor().copy(memory) } else { descriptor };
+            let filters = RowFilters::of(target, publications, &target_descriptor, memory);
+            let columns = PublishedColumns::of(target, publications)?;
+            let ancestor = (target.oid() != relation.oid()).then(|| {
+                let state = watch.relation(target.oid());
+                Ancestor {
+                    oid: target.oid(),
+                    changes: state.changes.get(),
+                    state,
+                    old_tuple_kind: old_tuple_kind(target),
+                }
+            });
+            let plan = RowPlan {
+                descriptor,
+                target_descriptor,
+                map,
+                filters,
+                columns: Columns::new(columns.select(target.descriptor())),
+                ancestor,
+            };
+            Ok((columns, plan))
+        };
+        let (columns, plan) =
+            if self.publish_as == relation.oid() { plan(relation)? } else { open(self.publish_as, plan)?? };
+        self.columns = columns;
+        self.rows = Some(plan);
+        Ok(())
+    }
+}

@@ -1,0 +1,80 @@
+//! The server's growing buffer as a [`Buffer`] of the protocol.
+
+use core::marker::PhantomData;
+
+use pgoutput_protocol::Buffer;
+use pgrx::pg_sys;
+
+/// Appends to a StringInfo.
+///
+/// It grows as the server's own functions grow it, so that a message that gets too long is the same ERROR 54000
+/// with the same numbers in it.
+#[derive(Debug)]
+pub struct StringInfoBuffer<'a> {
+    raw: *mut pg_sys::StringInfoData,
+    borrowed: PhantomData<&'a mut pg_sys::StringInfoData>,
+}
+
+impl StringInfoBuffer<'_> {
+    /// Wraps a StringInfo.
+    ///
+    /// # Safety
+    /// `raw` must be valid and not used otherwise while the wrapper lives.
+    pub unsafe fn new(raw: *mut pg_sys::StringInfoData) -> Self {
+        StringInfoBuffer { raw, borrowed: PhantomData }
+    }
+
+    /// Sets the NUL behind the content that every StringInfo has and that doesn't count.
+    pub fn terminate(&mut self) {
+        // SAFETY: valid (new); `put` always leaves room for one byte more.
+        unsafe { *(*self.raw).data.add((*self.raw).len as usize) = 0 }
+    }
+
+    #[cold]
+    fn grow(&mut self, by: usize) {
+        // The server's limit is far below; a number that doesn't fit its parameter is over it too.
+        let by = i32::try_from(by).unwrap_or(i32::MAX);
+        // SAFETY: a valid StringInfo (new).
+        unsafe { pg_sys::enlargeStringInfo(self.raw, by) }
+    }
+}
+
+impl Buffer for StringInfoBuffer<'_> {
+    #[inline]
+    fn put(&mut self, bytes: &[u8]) {
+        // SAFETY: valid (new); the copy stays within the buffer, which keeps a byte for the final NUL, and the
+        // source can't overlap it since `self` is borrowed.
+        unsafe {
+            let free = ((*self.raw).maxlen - (*self.raw).len) as usize;
+            if free <= bytes.len() {
+                self.grow(bytes.len());
+            }
+            let length = (*self.raw).len as usize;
+            core::ptr::copy_nonoverlapping(
+                bytes.as_ptr(),
+                (*self.raw).data.cast::<u8>().add(length),
+                bytes.len(),
+            );
+            (*self.raw).len = (length + bytes.len()) as core::ffi::c_int;
+        }
+    }
+
+    #[inline]
+    fn position(&self) -> usize {
+        // SAFETY: valid (new).
+        unsafe { (*self.raw).len as usize }
+    }
+
+    #[inline]
+    fn patch(&mut self, at: usize, bytes: &[u8]) {
+        debug_assert!(at + bytes.len() <= self.position());
+        // SAFETY: `at` is a position of bytes written before (the trait's contract, asserted above).
+        unsafe {
+            core::ptr::copy_nonoverlapping(
+                bytes.as_ptr(),
+                (*self.raw).data.cast::<u8>().add(at),
+                bytes.len(),
+            );
+        }
+    }
+}

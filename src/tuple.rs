@@ -1,0 +1,255 @@
+//! From heap tuples to TupleData.
+//!
+//! "TupleData" of "Logical Replication Message Formats" in the PostgreSQL manual.
+
+use pgoutput_protocol::row;
+use pgrx::pg_sys;
+use pgrx::pg_sys::{Datum, Oid};
+use rustc_hash::FxHashMap;
+
+use crate::error::{CatalogObject, Error};
+use crate::server::catalog;
+use crate::server::encoding::ClientEncoding;
+use crate::server::function::Function;
+use crate::server::invalidation::Watch;
+use crate::server::memory::MemoryContext;
+use crate::server::relation::{Attribute, TupleDescriptor};
+use crate::server::string_info::StringInfoBuffer;
+use crate::server::transaction::HeapTuple;
+use crate::server::varlena;
+
+/// The values of a tuple, one for each attribute of its descriptor.
+///
+/// Values of types that are passed by reference point into the tuple: a row is good until the callback ends.
+#[derive(Debug, Default)]
+pub struct Row {
+    values: Vec<Datum>,
+    nulls: Vec<bool>,
+}
+
+impl Row {
+    /// The values.
+    pub fn values(&self) -> &[Datum] {
+        &self.values
+    }
+
+    /// Which of them are null.
+    pub fn nulls(&self) -> &[bool] {
+        &self.nulls
+    }
+
+    fn resize(&mut self, length: usize) {
+        self.values.resize(length, Datum::null());
+        self.nulls.resize(length, true);
+    }
+
+    /// Takes a tuple apart. Attributes that a shorter tuple hasn't get their missing value.
+    pub fn deform(&mut self, tuple: HeapTuple<'_>, descriptor: TupleDescriptor<'_>) {
+        self.resize(descriptor.len());
+        // SAFETY: the tuple is one of the descriptor's relation, and there is room for all its attributes.
+        unsafe {
+            pg_sys::heap_deform_tuple(
+                tuple.as_ptr(),
+                descriptor.as_ptr(),
+                self.values.as_mut_ptr(),
+                self.nulls.as_mut_ptr(),
+            );
+        }
+    }
+
+    /// Takes the values of `other` over, rearranged.
+    pub fn map(&mut self, other: &Row, map: &AttributeMap) {
+        self.resize(map.0.len());
+        for (index, source) in map.0.iter().enumerate() {
+            (self.values[index], self.nulls[index]) = match source {
+                Some(source) => {
+                    let source = usize::from(*source);
+                    (other.values[source], other.nulls[source])
+                }
+                None => (Datum::null(), true),
+            };
+        }
+    }
+
+    /// Makes this row `new`, but with the values of `old` where `new` has only a pointer to a value toasted on
+    /// disk and `old` has the value itself. Returns whether there was such a value; if not, this row is unchanged.
+    ///
+    /// A key column that is toasted and unchanged is logged with the old row only.
+    pub fn complete(&mut self, new: &Row, old: &Row, descriptor: TupleDescriptor<'_>) -> bool {
+        let mut completed = false;
+        for (index, attribute) in descriptor.attributes().enumerate() {
+            if new.nulls[index] || old.nulls[index] || !attribute.is_varlena() {
+                continue;
+            }
+            // SAFETY: the attribute is a varlena and neither value is null.
+            let replace = unsafe {
+                varlena::is_external_on_disk(new.values[index])
+                    && !varlena::is_external_on_disk(old.values[index])
+            };
+            if replace {
+                if !completed {
+                    self.values.clone_from(&new.values);
+                    self.nulls.clone_from(&new.nulls);
+                    completed = true;
+                }
+                self.values[index] = old.values[index];
+            }
+        }
+        completed
+    }
+}
+
+/// For each attribute of a descriptor, where its value is in a row of another.
+#[derive(Debug)]
+pub struct AttributeMap(Vec<Option<u16>>);
+
+impl AttributeMap {
+    /// The map from rows of `source` to rows of `target`; `None` if the two have the same layout.
+    pub fn between(source: TupleDescriptor<'_>, target: TupleDescriptor<'_>) -> Option<Self> {
+        source.map_to(target).map(AttributeMap)
+    }
+}
+
+/// A column that is published.
+#[derive(Debug)]
+pub struct Column {
+    /// Its place in a row.
+    index: u16,
+    /// Whether its values can be toasted.
+    varlena: bool,
+    /// Its type's place in the type cache.
+    type_index: u32,
+}
+
+/// What of a row is published, and how.
+#[derive(Debug)]
+pub struct Columns {
+    columns: Vec<Column>,
+    types: Vec<Oid>,
+    /// The type cache's generation that the types' places belong to.
+    generation: Option<u32>,
+}
+
+impl Columns {
+    /// The columns that are made of these attributes, in their order.
+    pub fn new<'a>(attributes: impl Iterator<Item = Attribute<'a>>) -> Self {
+        let mut columns = Columns { columns: Vec::new(), types: Vec::new(), generation: None };
+        for attribute in attributes {
+            columns.columns.push(Column {
+                index: (attribute.number() - 1) as u16,
+                varlena: attribute.is_varlena(),
+                type_index: 0,
+            });
+            columns.types.push(attribute.type_oid());
+        }
+        columns
+    }
+
+    /// Makes them follow the type cache.
+    fn refresh(&mut self, types: &mut TypeCache) {
+        if self.generation != Some(types.generation) {
+            for (column, oid) in self.columns.iter_mut().zip(&self.types) {
+                column.type_index = types.index(*oid);
+            }
+            self.generation = Some(types.generation);
+        }
+    }
+
+    /// Writes the TupleData of a row.
+    pub fn write(
+        &mut self,
+        buffer: &mut StringInfoBuffer<'_>,
+        values: &Row,
+        types: &mut TypeCache,
+        encoding: ClientEncoding,
+    ) -> Result<(), Error> {
+        self.refresh(types);
+        row::tuple_columns(buffer, self.columns.len() as u16);
+        for column in &self.columns {
+            let index = usize::from(column.index);
+            if values.nulls[index] {
+                row::null(buffer);
+                continue;
+            }
+            let value = values.values[index];
+            // SAFETY: the value isn't null, and `varlena` says what it is.
+            if column.varlena && unsafe { varlena::is_external_on_disk(value) } {
+                row::unchanged_toast(buffer);
+                continue;
+            }
+            match &mut types.types[column.type_index as usize] {
+                // SAFETY: the function is the one that pg_type has for the column's type.
+                Output::Text(function) => unsafe {
+                    function.output(value, |text| row::text(buffer, encoding.convert(text)));
+                },
+                // SAFETY: likewise.
+                Output::Binary(function) => unsafe {
+                    function.send(value, |bytes| row::binary(buffer, bytes));
+                },
+                Output::Unknown(oid) => {
+                    return Err(Error::CacheLookupFailed { what: CatalogObject::Type, oid: oid.to_u32() });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How values of a type are put out.
+#[derive(Debug)]
+enum Output {
+    /// By the output function.
+    Text(Function),
+    /// By the send function.
+    Binary(Function),
+    /// There is no such type. It matters only when a value must be put out.
+    Unknown(Oid),
+}
+
+/// The functions of the types that have been met, resolved.
+///
+/// The built-in plugin looks them up for every value and so sees every change of pg_type and pg_proc at once; this
+/// cache starts anew when one of the two is invalidated.
+#[derive(Debug)]
+pub struct TypeCache {
+    binary: bool,
+    memory: MemoryContext,
+    generation: u32,
+    indexes: FxHashMap<Oid, u32>,
+    types: Vec<Output>,
+}
+
+impl TypeCache {
+    /// A cache whose functions live in `memory`, which must be its own. `binary` prefers send functions.
+    pub fn new(binary: bool, memory: MemoryContext) -> Self {
+        TypeCache { binary, memory, generation: 0, indexes: FxHashMap::default(), types: Vec::new() }
+    }
+
+    /// Starts anew if a type or function has been invalidated. Only between rows: a place in the cache is good for
+    /// one row.
+    pub fn follow(&mut self, watch: &Watch) {
+        if !watch.types_valid.replace(true) {
+            self.types.clear();
+            self.indexes.clear();
+            self.memory.reset();
+            self.generation = self.generation.wrapping_add(1);
+        }
+    }
+
+    fn index(&mut self, oid: Oid) -> u32 {
+        if let Some(index) = self.indexes.get(&oid) {
+            return *index;
+        }
+        let output = match catalog::type_functions(oid) {
+            Some(functions) => match functions.send {
+                Some(send) if self.binary => Output::Binary(Function::resolve(send, self.memory)),
+                _ => Output::Text(Function::resolve(functions.output, self.memory)),
+            },
+            None => Output::Unknown(oid),
+        };
+        let index = self.types.len() as u32;
+        self.types.push(output);
+        self.indexes.insert(oid, index);
+        index
+    }
+}
