@@ -58,11 +58,10 @@ unsafe fn run(
         let session = &mut *context.private().cast::<Session>();
         (context, session)
     };
-    let memory = session.callback_memory();
-    let entered = memory.enter();
+    let entered = session.callback_memory().enter();
     let result = f(session, &mut context);
     entered.leave();
-    memory.reset();
+    session.end_callback();
     if let Err(error) = result {
         error.raise();
     }

@@ -12,11 +12,18 @@ mod output;
 mod publication;
 mod server;
 mod session;
+mod settings;
 mod tuple;
 
 use pgrx::prelude::*;
 
 ::pgrx::pg_module_magic!(name, version);
+
+/// Prepares the library when the server loads it.
+#[pg_guard]
+pub extern "C-unwind" fn _PG_init() {
+    settings::define();
+}
 
 /// Gives the server the plugin's callbacks; it calls this when a slot with the plugin is used.
 ///

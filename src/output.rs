@@ -1,6 +1,16 @@
 //! The way out: messages over the decoding context.
+//!
+//! The server's own write function frames a message, hands it to the connection and flushes the connection: a
+//! `send()` for each row, with a packet and a TLS record each. A walsender's client sees the same frames in the
+//! same order if they are gathered in the connection's buffer and flushed together, so that is what happens with
+//! everything that more is certain to follow on: only the last message of a transaction or stream block, and
+//! every so many bytes or milliseconds one in between, takes the server's own way. That way also is where the
+//! server looks after interrupts, replies, keepalives, timeouts and a client that doesn't read.
+
+use pgoutput_protocol::Timestamp;
 
 use crate::error::Error;
+use crate::server::connection::{self, Connection};
 use crate::server::context::Context;
 use crate::server::string_info::StringInfoBuffer;
 
@@ -13,20 +23,124 @@ pub enum FrameLsn {
     Zero,
 }
 
-/// Sends one message, which `encode` writes.
-///
-/// If `encode` fails, nothing is sent: the next message begins with an empty buffer.
-pub fn message(
-    context: &mut Context<'_>,
-    lsn: FrameLsn,
-    encode: impl FnOnce(&mut StringInfoBuffer<'_>) -> Result<(), Error>,
-) -> Result<(), Error> {
-    let last_write = lsn == FrameLsn::WriteLocation;
-    context.prepare_write(last_write);
-    // SAFETY: the server's buffer is valid between prepare_write and write, and nobody else uses it meanwhile.
-    let mut buffer = unsafe { StringInfoBuffer::new(context.out()) };
-    encode(&mut buffer)?;
-    buffer.terminate();
-    context.write(last_write);
-    Ok(())
+/// When a message must have left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// At once: nothing may follow for a while.
+    AtOnce,
+    /// Soon: more messages of the transaction or stream block follow.
+    Gathered,
+}
+
+/// How long a message may wait for others, in microseconds. What is waited for is rows that are being decoded already, so this is
+/// reached only where decoding is slow or where rows that go out are followed by many that don't.
+const MAXIMUM_AGE: i64 = 20_000;
+
+/// From this size on, messages that would not fit into the connection's buffer together with others are given it
+/// alone: the buffer can't grow beyond 1 GB.
+const HUGE: usize = 512 << 20;
+
+/// The output of a decoding session.
+#[derive(Debug)]
+pub struct Output {
+    /// The client's connection, where the session writes to one.
+    connection: Option<Connection>,
+    /// What has been gathered since the last flush.
+    gathered: Option<Gathered>,
+    /// Whether the callback at hand has sent a message.
+    sent: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Gathered {
+    bytes: usize,
+    /// When the first of them came.
+    since: Timestamp,
+}
+
+impl Gathered {
+    fn is_old(&self, now: Timestamp) -> bool {
+        // A clock that was set back makes it old, too.
+        !(0..MAXIMUM_AGE).contains(&now.0.wrapping_sub(self.since.0))
+    }
+}
+
+impl Output {
+    /// The output of a session with this context.
+    pub fn new(context: &Context<'_>) -> Self {
+        Output { connection: Connection::of(context), gathered: None, sent: false }
+    }
+
+    /// Sends one message, which `encode` writes.
+    ///
+    /// If `encode` fails, nothing is sent: the next message begins with an empty buffer.
+    pub fn message(
+        &mut self,
+        context: &mut Context<'_>,
+        lsn: FrameLsn,
+        delivery: Delivery,
+        encode: impl FnOnce(&mut StringInfoBuffer<'_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.sent = true;
+        let last_write = lsn == FrameLsn::WriteLocation;
+        let flush_bytes = crate::settings::flush_bytes();
+        let connection = match self.connection {
+            Some(connection) if delivery == Delivery::Gathered && flush_bytes > 0 => connection,
+            _ => {
+                context.prepare_write(last_write);
+                // SAFETY: the server's buffer is valid between prepare_write and write, and nobody else uses it
+                // meanwhile.
+                let mut buffer = unsafe { StringInfoBuffer::new(context.out()) };
+                encode(&mut buffer)?;
+                buffer.terminate();
+                self.make_room(buffer.length());
+                self.gathered = None;
+                context.write(last_write);
+                return Ok(());
+            }
+        };
+
+        connection.begin_frame(context, last_write);
+        // SAFETY: as above, and the frame is only handed on below.
+        let mut buffer = unsafe { StringInfoBuffer::new(context.out()) };
+        encode(&mut buffer)?;
+        buffer.terminate();
+        let length = buffer.length();
+        self.make_room(length);
+        let now = connection::now();
+        let mut gathered = self.gathered.unwrap_or(Gathered { bytes: 0, since: now });
+        gathered.bytes += length;
+        if gathered.bytes >= flush_bytes || gathered.is_old(now) {
+            self.gathered = None;
+            context.adopt_frame();
+            context.write(last_write);
+        } else {
+            connection.put_frame(context, now);
+            self.gathered = Some(gathered);
+        }
+        Ok(())
+    }
+
+    /// A callback ends. If it had nothing to send, what has been gathered must not wait for one that has.
+    pub fn end_callback(&mut self) {
+        if core::mem::take(&mut self.sent) {
+            return;
+        }
+        if let (Some(gathered), Some(connection)) = (self.gathered, self.connection)
+            && gathered.is_old(connection::now())
+        {
+            connection.flush_if_writable();
+            self.gathered = None;
+        }
+    }
+
+    /// Empties the connection's buffer if a message of that length might not fit behind what is in it.
+    fn make_room(&self, length: usize) {
+        if length >= HUGE
+            && self.gathered.is_some()
+            && let Some(connection) = self.connection
+        {
+            connection.flush();
+        }
+    }
 }

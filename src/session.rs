@@ -7,14 +7,14 @@ use core::ffi::CStr;
 use std::rc::Rc;
 
 use pgoutput_protocol::{
-    Begin, BeginPrepare, Commit, CommitPrepared, LogicalMessage, Lsn, Origin, Prepare, RollbackPrepared,
-    StreamAbort, StreamCommit, StreamPrepare, StreamStart, StreamStop, Timestamp, Xid, relation_column,
-    relation_header, row, truncate,
+    Begin, BeginPrepare, Commit, CommitPrepared, LogicalMessage, Lsn, OldTupleKind, Origin, Prepare,
+    RollbackPrepared, StreamAbort, StreamCommit, StreamPrepare, StreamStart, StreamStop, Timestamp, Xid,
+    relation_column, relation_header, row, truncate,
 };
 
 use crate::error::{CatalogObject, Error};
 use crate::options::{Options, Streaming};
-use crate::output::{FrameLsn, message};
+use crate::output::{Delivery, FrameLsn, Output};
 use crate::publication::{Publications, PublishedColumns, RelationCache, Verdict};
 use crate::server::BEHAVIOUR;
 use crate::server::catalog;
@@ -44,6 +44,7 @@ pub struct Session {
     relations: RelationCache,
     types: TypeCache,
     rows: Rows,
+    output: Output,
     /// Whether this is inside a stream block, where messages carry an xid.
     in_stream: bool,
 }
@@ -55,6 +56,14 @@ struct StreamChange {
     xid: Xid,
     /// Its top-level transaction, whose stream it is.
     top_level: Xid,
+}
+
+/// A change of a row as it goes out.
+#[derive(Clone, Copy, Debug)]
+enum Outgoing {
+    Insert,
+    Update { old: Option<OldTupleKind> },
+    Delete { old: OldTupleKind },
 }
 
 /// The rows of the change at hand. Kept so that their memory is allocated once.
@@ -102,6 +111,7 @@ impl Session {
             relations: RelationCache::new(entries, Rc::clone(&watch)),
             types: TypeCache::new(options.binary, types),
             rows: Rows::default(),
+            output: Output::new(context),
             in_stream: false,
             watch,
             options,
@@ -111,6 +121,12 @@ impl Session {
     /// The memory that is reset after every callback.
     pub fn callback_memory(&self) -> MemoryContext {
         self.callback_memory
+    }
+
+    /// A callback ends.
+    pub fn end_callback(&mut self) {
+        self.output.end_callback();
+        self.callback_memory.reset();
     }
 
     /// Decoding is over: invalidations don't concern the session any more.
@@ -148,7 +164,7 @@ impl Session {
             return Ok(());
         }
         let commit = Commit { commit_lsn, end_lsn: transaction.end_lsn(), commit_time: transaction.time() };
-        message(context, FrameLsn::WriteLocation, |buffer| {
+        self.output.message(context, FrameLsn::WriteLocation, Delivery::AtOnce, |buffer| {
             commit.encode(buffer);
             Ok(())
         })
@@ -162,7 +178,7 @@ impl Session {
         transaction: Transaction<'_>,
     ) -> Result<(), Error> {
         let encoding = ClientEncoding::current();
-        message(context, first_frame_lsn(transaction), |buffer| {
+        self.output.message(context, first_frame_lsn(transaction), Delivery::Gathered, |buffer| {
             BeginPrepare {
                 prepare_lsn: transaction.final_lsn(),
                 end_lsn: transaction.end_lsn(),
@@ -173,7 +189,7 @@ impl Session {
             .encode(buffer);
             Ok(())
         })?;
-        send_origin(context, transaction, transaction.origin_lsn())
+        send_origin(&mut self.output, context, transaction, transaction.origin_lsn())
     }
 
     /// PREPARE TRANSACTION.
@@ -185,7 +201,7 @@ impl Session {
     ) -> Result<(), Error> {
         update_progress(context, false);
         let encoding = ClientEncoding::current();
-        message(context, FrameLsn::WriteLocation, |buffer| {
+        self.output.message(context, FrameLsn::WriteLocation, Delivery::AtOnce, |buffer| {
             Prepare {
                 prepare_lsn,
                 end_lsn: transaction.end_lsn(),
@@ -207,7 +223,7 @@ impl Session {
     ) -> Result<(), Error> {
         update_progress(context, false);
         let encoding = ClientEncoding::current();
-        message(context, FrameLsn::WriteLocation, |buffer| {
+        self.output.message(context, FrameLsn::WriteLocation, Delivery::AtOnce, |buffer| {
             CommitPrepared {
                 commit_lsn,
                 end_lsn: transaction.end_lsn(),
@@ -230,7 +246,7 @@ impl Session {
     ) -> Result<(), Error> {
         update_progress(context, false);
         let encoding = ClientEncoding::current();
-        message(context, FrameLsn::WriteLocation, |buffer| {
+        self.output.message(context, FrameLsn::WriteLocation, Delivery::AtOnce, |buffer| {
             RollbackPrepared {
                 prepare_end_lsn,
                 rollback_end_lsn: transaction.end_lsn(),
@@ -252,13 +268,13 @@ impl Session {
     ) -> Result<(), Error> {
         let first = !transaction.is_streamed();
         let lsn = if first { first_frame_lsn(transaction) } else { FrameLsn::WriteLocation };
-        message(context, lsn, |buffer| {
+        self.output.message(context, lsn, Delivery::Gathered, |buffer| {
             StreamStart { xid: transaction.xid(), first }.encode(buffer);
             Ok(())
         })?;
         if first {
             // The origin's commit LSN isn't known before the commit.
-            send_origin(context, transaction, Lsn(0))?;
+            send_origin(&mut self.output, context, transaction, Lsn(0))?;
         }
         self.in_stream = true;
         Ok(())
@@ -270,7 +286,7 @@ impl Session {
         context: &mut Context<'_>,
         _transaction: Transaction<'_>,
     ) -> Result<(), Error> {
-        message(context, FrameLsn::WriteLocation, |buffer| {
+        self.output.message(context, FrameLsn::WriteLocation, Delivery::AtOnce, |buffer| {
             StreamStop.encode(buffer);
             Ok(())
         })?;
@@ -287,7 +303,7 @@ impl Session {
     ) -> Result<(), Error> {
         let top_level = transaction.top_level().xid();
         let abort = (self.options.streaming == Streaming::Parallel).then(|| (abort_lsn, transaction.time()));
-        message(context, FrameLsn::WriteLocation, |buffer| {
+        self.output.message(context, FrameLsn::WriteLocation, Delivery::AtOnce, |buffer| {
             StreamAbort { xid: top_level, subxid: transaction.xid(), abort }.encode(buffer);
             Ok(())
         })?;
@@ -303,7 +319,7 @@ impl Session {
         commit_lsn: Lsn,
     ) -> Result<(), Error> {
         update_progress(context, false);
-        message(context, FrameLsn::WriteLocation, |buffer| {
+        self.output.message(context, FrameLsn::WriteLocation, Delivery::AtOnce, |buffer| {
             StreamCommit {
                 xid: transaction.xid(),
                 commit_lsn,
@@ -326,7 +342,7 @@ impl Session {
     ) -> Result<(), Error> {
         update_progress(context, false);
         let encoding = ClientEncoding::current();
-        message(context, FrameLsn::WriteLocation, |buffer| {
+        self.output.message(context, FrameLsn::WriteLocation, Delivery::AtOnce, |buffer| {
             StreamPrepare {
                 prepare_lsn,
                 end_lsn: transaction.end_lsn(),
@@ -356,7 +372,7 @@ impl Session {
         count_change(context);
         let Some(action) = change.action() else { return Ok(()) };
         let stream = self.stream_change(change);
-        let Session { publications, relations, types, rows, watch, .. } = self;
+        let Session { publications, relations, types, rows, output, watch, .. } = self;
         let Some(entry) = relations.entry(relation, publications)? else { return Ok(()) };
         let published = match action {
             Action::Insert => entry.actions.insert,
@@ -408,41 +424,40 @@ impl Session {
         let new_row = if completed && action == Action::Insert { &rows.completed } else { &rows.new };
         let old_row = &rows.old;
 
-        let old_kind = match old {
-            Some(_) if action != Action::Insert => Some(plan.old_tuple_kind(relation)?),
-            _ => None,
+        let outgoing = match action {
+            Action::Insert => Outgoing::Insert,
+            Action::Update if old.is_none() => Outgoing::Update { old: None },
+            Action::Update => Outgoing::Update { old: Some(plan.old_tuple_kind(relation)?) },
+            Action::Delete => Outgoing::Delete { old: plan.old_tuple_kind(relation)? },
         };
         let target = entry.publish_as.to_u32();
 
-        send_held_back_begin(context, transaction)?;
-        send_schema_once(context, relations, relation, stream)?;
+        send_held_back_begin(output, context, transaction)?;
+        send_schema_once(output, context, relations, relation, stream)?;
 
         let Some(plan) = relations.plan_mut(relation.oid()) else { return Ok(()) };
         types.follow(watch);
         let xid = stream.map(|stream| stream.xid);
         let encoding = ClientEncoding::current();
         let columns = &mut plan.columns;
-        message(context, FrameLsn::WriteLocation, |buffer| match action {
-            Action::Insert => {
+        output.message(context, FrameLsn::WriteLocation, Delivery::Gathered, |buffer| match outgoing {
+            Outgoing::Insert => {
                 row::begin_insert(buffer, xid, target);
                 columns.write(buffer, new_row, types, encoding)
             }
-            Action::Update => {
+            Outgoing::Update { old } => {
                 row::begin_update(buffer, xid, target);
-                if let Some(kind) = old_kind {
+                if let Some(kind) = old {
                     row::old_tuple(buffer, kind);
                     columns.write(buffer, old_row, types, encoding)?;
                 }
                 row::new_tuple(buffer);
                 columns.write(buffer, new_row, types, encoding)
             }
-            Action::Delete => match old_kind {
-                Some(kind) => {
-                    row::begin_delete(buffer, xid, target, kind);
-                    columns.write(buffer, old_row, types, encoding)
-                }
-                None => Ok(()),
-            },
+            Outgoing::Delete { old } => {
+                row::begin_delete(buffer, xid, target, old);
+                columns.write(buffer, old_row, types, encoding)
+            }
         })
     }
 
@@ -465,15 +480,15 @@ impl Session {
                 continue;
             }
             published.push(relation.oid().to_u32());
-            send_held_back_begin(context, transaction)?;
-            send_schema_once(context, &mut self.relations, relation, stream)?;
+            send_held_back_begin(&mut self.output, context, transaction)?;
+            send_schema_once(&mut self.output, context, &mut self.relations, relation, stream)?;
         }
         if published.is_empty() {
             return Ok(());
         }
         let xid = stream.map(|stream| stream.xid);
         let (cascade, restart_identity) = change.truncate_options();
-        message(context, FrameLsn::WriteLocation, |buffer| {
+        self.output.message(context, FrameLsn::WriteLocation, Delivery::Gathered, |buffer| {
             truncate(buffer, xid, cascade, restart_identity, published);
             Ok(())
         })
@@ -495,10 +510,11 @@ impl Session {
         }
         let xid = if self.in_stream { transaction.map(|transaction| transaction.xid()) } else { None };
         if let Some(transaction) = transaction.filter(|_| transactional) {
-            send_held_back_begin(context, transaction)?;
+            send_held_back_begin(&mut self.output, context, transaction)?;
         }
+        let delivery = if transactional { Delivery::Gathered } else { Delivery::AtOnce };
         let encoding = ClientEncoding::current();
-        message(context, FrameLsn::WriteLocation, |buffer| {
+        self.output.message(context, FrameLsn::WriteLocation, delivery, |buffer| {
             let prefix = encoding.convert(prefix);
             LogicalMessage { xid, transactional, lsn, prefix, content }.encode(buffer);
             Ok(())
@@ -507,22 +523,27 @@ impl Session {
 }
 
 /// Sends the Begin that a transaction holds back, if it does.
-fn send_held_back_begin(context: &mut Context<'_>, transaction: Transaction<'_>) -> Result<(), Error> {
+fn send_held_back_begin(
+    output: &mut Output,
+    context: &mut Context<'_>,
+    transaction: Transaction<'_>,
+) -> Result<(), Error> {
     if transaction.begin_state() != BeginState::HeldBack {
         return Ok(());
     }
     let begin =
         Begin { final_lsn: transaction.final_lsn(), commit_time: transaction.time(), xid: transaction.xid() };
-    message(context, first_frame_lsn(transaction), |buffer| {
+    output.message(context, first_frame_lsn(transaction), Delivery::Gathered, |buffer| {
         begin.encode(buffer);
         Ok(())
     })?;
     transaction.set_begin_state(BeginState::Sent);
-    send_origin(context, transaction, transaction.origin_lsn())
+    send_origin(output, context, transaction, transaction.origin_lsn())
 }
 
 /// Sends the schema of a relation that is about to be mentioned, unless the client has it.
 fn send_schema_once(
+    output: &mut Output,
     context: &mut Context<'_>,
     relations: &mut RelationCache,
     relation: Relation<'_>,
@@ -536,13 +557,15 @@ fn send_schema_once(
     let Some(entry) = relations.get(oid) else { return Ok(()) };
     let xid = stream.map(|stream| stream.xid);
     if entry.publish_as != oid {
-        Relation::with(entry.publish_as, |ancestor| send_schema(context, ancestor, xid, &entry.columns))
-            .unwrap_or(Err(Error::CacheLookupFailed {
-                what: CatalogObject::Relation,
-                oid: entry.publish_as.to_u32(),
-            }))?;
+        Relation::with(entry.publish_as, |ancestor| {
+            send_schema(output, context, ancestor, xid, &entry.columns)
+        })
+        .unwrap_or(Err(Error::CacheLookupFailed {
+            what: CatalogObject::Relation,
+            oid: entry.publish_as.to_u32(),
+        }))?;
     }
-    send_schema(context, relation, xid, &entry.columns)?;
+    send_schema(output, context, relation, xid, &entry.columns)?;
     relations.set_schema_sent(oid, top_level);
     Ok(())
 }
@@ -555,6 +578,7 @@ fn first_frame_lsn(transaction: Transaction<'_>) -> FrameLsn {
 
 /// Sends the origin of a transaction that has one whose name is known.
 fn send_origin(
+    output: &mut Output,
     context: &mut Context<'_>,
     transaction: Transaction<'_>,
     commit_lsn: Lsn,
@@ -564,7 +588,7 @@ fn send_origin(
     }
     let Some(name) = catalog::origin_name(transaction.origin_id()) else { return Ok(()) };
     let encoding = ClientEncoding::current();
-    message(context, FrameLsn::WriteLocation, |buffer| {
+    output.message(context, FrameLsn::WriteLocation, Delivery::Gathered, |buffer| {
         Origin { commit_lsn, name: encoding.convert(&name) }.encode(buffer);
         Ok(())
     })
@@ -572,6 +596,7 @@ fn send_origin(
 
 /// Sends a Type for each published column whose type isn't built in, then Relation.
 fn send_schema(
+    output: &mut Output,
     context: &mut Context<'_>,
     relation: Relation<'_>,
     xid: Option<Xid>,
@@ -583,7 +608,7 @@ fn send_schema(
         if oid < FIRST_UNPINNED_TYPE {
             continue;
         }
-        message(context, FrameLsn::Zero, |buffer| {
+        output.message(context, FrameLsn::Zero, Delivery::Gathered, |buffer| {
             let base = catalog::base_type_name(attribute.type_oid())
                 .map_err(|base| Error::CacheLookupFailed { what: CatalogObject::Type, oid: base.to_u32() })?;
             with_namespace(base.namespace, encoding, |namespace| {
@@ -593,7 +618,7 @@ fn send_schema(
         })?;
     }
 
-    message(context, FrameLsn::Zero, |buffer| {
+    output.message(context, FrameLsn::Zero, Delivery::Gathered, |buffer| {
         let identity =
             if relation.is_replica_identity_full() { None } else { Some(relation.identity_columns()) };
         let is_key = |number| identity.as_ref().is_none_or(|keys: &AttributeSet| keys.contains(number));

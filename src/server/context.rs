@@ -4,6 +4,7 @@ use core::ffi::{CStr, c_void};
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
+use pgoutput_protocol::Lsn;
 use pgrx::pg_sys;
 
 use super::memory::MemoryContext;
@@ -117,6 +118,22 @@ impl<'a> Context<'a> {
     pub fn write(&mut self, last_write: bool) {
         // SAFETY: inside a callback, with the server's context.
         unsafe { pg_sys::OutputPluginWrite(self.as_ptr(), last_write) }
+    }
+
+    /// Declares the buffer's content a message that [`prepare_write`](Self::prepare_write) began, for
+    /// [`write`](Self::write) to send: a frame with the same header.
+    pub fn adopt_frame(&mut self) {
+        self.get_mut().prepared_write = true;
+    }
+
+    /// The location that frames show.
+    pub fn write_location(&self) -> Lsn {
+        Lsn(self.get().write_location)
+    }
+
+    /// Whether there is somebody to report progress to, which is so only where a walsender's client is written to.
+    pub fn reports_progress(&self) -> bool {
+        self.get().update_progress.is_some()
     }
 
     /// Reports progress; `skipped` says that the transaction sent nothing.

@@ -4,6 +4,7 @@
 //! this module or below it.
 
 pub mod catalog;
+pub mod connection;
 pub mod context;
 pub mod encoding;
 pub mod executor;
@@ -92,13 +93,13 @@ pub const PROTOCOL_VERSION_TOO_LOW: &CStr = if cfg!(feature = "pg15") {
 
 /// The type of a system cache's id in callbacks and look-ups.
 #[cfg(not(feature = "pg19"))]
-pub(self) type CacheId = core::ffi::c_int;
+type CacheId = core::ffi::c_int;
 #[cfg(feature = "pg19")]
-pub(self) type CacheId = pg_sys::SysCacheIdentifier::Type;
+type CacheId = pg_sys::SysCacheIdentifier::Type;
 
 /// The system caches that are read or watched.
 #[derive(Clone, Copy, Debug)]
-pub(self) enum SystemCache {
+enum SystemCache {
     Namespace,
     Procedure,
     Publication,

@@ -24,6 +24,18 @@ impl StringInfoBuffer<'_> {
         StringInfoBuffer { raw, borrowed: PhantomData }
     }
 
+    /// Empties it, as the server does between messages.
+    pub fn clear(&mut self) {
+        // SAFETY: valid (new).
+        unsafe { (*self.raw).len = 0 }
+        self.terminate();
+    }
+
+    /// How many bytes it holds.
+    pub fn length(&self) -> usize {
+        self.position()
+    }
+
     /// Sets the NUL behind the content that every StringInfo has and that doesn't count.
     pub fn terminate(&mut self) {
         // SAFETY: valid (new); `put` always leaves room for one byte more.
