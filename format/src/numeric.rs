@@ -1,0 +1,180 @@
+//! Numerics.
+
+use crate::{CAPACITY, Text, integer};
+
+/// A numeric in the form in which it is stored, without its varlena header.
+#[derive(Clone, Copy, Debug)]
+pub enum Numeric<'a> {
+    /// A number.
+    Finite {
+        /// Whether it is below 0.
+        negative: bool,
+        /// The power of 10,000 that the first digit counts.
+        weight: i16,
+        /// How many decimal digits are shown after the point.
+        display_scale: u16,
+        /// Digits of base 10,000, each an Int16 in the machine's byte order.
+        digits: &'a [u8],
+    },
+    /// Not a number.
+    NaN,
+    /// Infinity.
+    Infinity,
+    /// Minus infinity.
+    NegativeInfinity,
+}
+
+const SIGN_MASK: u16 = 0xC000;
+const NEGATIVE: u16 = 0x4000;
+const SHORT: u16 = 0x8000;
+const SPECIAL: u16 = 0xC000;
+
+impl<'a> Numeric<'a> {
+    /// Reads a stored numeric; `None` if that is none.
+    #[inline]
+    pub fn read(stored: &'a [u8]) -> Option<Self> {
+        let (header, rest) = stored.split_first_chunk::<2>()?;
+        let header = u16::from_ne_bytes(*header);
+        match header & SIGN_MASK {
+            SPECIAL => match header {
+                0xC000 => Some(Numeric::NaN),
+                0xD000 => Some(Numeric::Infinity),
+                0xF000 => Some(Numeric::NegativeInfinity),
+                _ => None,
+            },
+            SHORT => {
+                // Seven bits of weight, the highest of which is its sign.
+                let weight = (header & 0x3F) as i16 - if header & 0x40 != 0 { 0x40 } else { 0 };
+                Some(Numeric::Finite {
+                    negative: header & 0x2000 != 0,
+                    weight,
+                    display_scale: (header & 0x1F80) >> 7,
+                    digits: rest,
+                })
+            }
+            sign => {
+                let (weight, digits) = rest.split_first_chunk::<2>()?;
+                Some(Numeric::Finite {
+                    negative: sign == NEGATIVE,
+                    weight: i16::from_ne_bytes(*weight),
+                    display_scale: header & 0x3FFF,
+                    digits,
+                })
+            }
+        }
+    }
+}
+
+/// The digit at `index`, 0 where none is stored.
+#[inline]
+fn digit(digits: &[u8], index: i32) -> u32 {
+    let start = usize::try_from(index).map_or(usize::MAX, |index| index.saturating_mul(2));
+    match digits.get(start..).and_then(|digits| digits.first_chunk::<2>()) {
+        Some(digit) => u32::from(u16::from_ne_bytes(*digit)),
+        None => 0,
+    }
+}
+
+/// A numeric, as `numeric_out` gives it. Returns `false` if its text is too long for a [`Text`], with nothing
+/// appended.
+#[inline]
+pub fn numeric(text: &mut Text, value: Numeric<'_>) -> bool {
+    let (negative, weight, display_scale, digits) = match value {
+        Numeric::Finite { negative, weight, display_scale, digits } => {
+            (negative, i32::from(weight), usize::from(display_scale), digits)
+        }
+        Numeric::NaN => {
+            text.push(b"NaN");
+            return true;
+        }
+        Numeric::Infinity => {
+            text.push(b"Infinity");
+            return true;
+        }
+        Numeric::NegativeInfinity => {
+            text.push(b"-Infinity");
+            return true;
+        }
+    };
+    // Sign, point, and a last group of four digits that may be cut to the scale.
+    let longest = (weight.max(0) as usize + 1) * 4 + display_scale + 6;
+    if text.length + longest > CAPACITY {
+        return false;
+    }
+
+    if negative {
+        text.push(b"-");
+    }
+    if weight < 0 {
+        text.push(b"0");
+    } else {
+        integer(text, digit(digits, 0));
+        for index in 1..=weight {
+            text.push_four_digits(digit(digits, index));
+        }
+    }
+    if display_scale > 0 {
+        text.push(b".");
+        let end = text.length + display_scale;
+        let mut index = weight + 1;
+        while text.length < end {
+            text.push_four_digits(digit(digits, index));
+            index += 1;
+        }
+        text.length = end;
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(negative: bool, weight: i16, display_scale: u16, digits: &[u16]) -> Option<String> {
+        let digits: Vec<u8> = digits.iter().flat_map(|digit| digit.to_ne_bytes()).collect();
+        let value = Numeric::Finite { negative, weight, display_scale, digits: &digits };
+        let mut text = Text::default();
+        numeric(&mut text, value).then(|| String::from_utf8_lossy(text.as_bytes()).into_owned())
+    }
+
+    #[test]
+    fn texts() {
+        for (negative, weight, scale, digits, expected) in [
+            (false, 0, 0, &[][..], "0"),
+            (false, 0, 2, &[][..], "0.00"),
+            (false, 0, 0, &[42][..], "42"),
+            (true, 0, 2, &[42, 500][..], "-42.05"),
+            (false, 1, 0, &[1][..], "10000"),
+            (false, 2, 0, &[1, 0, 7][..], "100000007"),
+            (false, -1, 4, &[1][..], "0.0001"),
+            (false, -2, 8, &[1][..], "0.00000001"),
+            (false, -1, 2, &[100][..], "0.01"),
+            (false, 0, 5, &[9999, 9999, 9000][..], "9999.99999"),
+            (false, 1, 6, &[12, 3456, 7890][..], "123456.789000"),
+        ] {
+            assert_eq!(text(negative, weight, scale, digits).as_deref(), Some(expected));
+        }
+        assert_eq!(text(false, 100, 0, &[1]), None, "too long");
+        assert_eq!(text(false, 0, 1000, &[1]), None, "too long");
+    }
+
+    #[test]
+    fn stored_forms() {
+        let read = |words: &[u16]| -> Option<String> {
+            let stored: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+            let mut text = Text::default();
+            let value = Numeric::read(&stored)?;
+            numeric(&mut text, value).then(|| String::from_utf8_lossy(text.as_bytes()).into_owned())
+        };
+        // Short: sign, six bits of scale, seven of weight.
+        assert_eq!(read(&[0x8000 | 2 << 7, 42, 500]).as_deref(), Some("42.05"));
+        assert_eq!(read(&[0x8000 | 0x2000 | 4 << 7 | 0x7F, 1]).as_deref(), Some("-0.0001"));
+        // Long: sign and scale, then the weight.
+        assert_eq!(read(&[2, 0, 42, 500]).as_deref(), Some("42.05"));
+        assert_eq!(read(&[0x4000 | 2, 0, 42, 500]).as_deref(), Some("-42.05"));
+        assert_eq!(read(&[0xC000]).as_deref(), Some("NaN"));
+        assert_eq!(read(&[0xD000]).as_deref(), Some("Infinity"));
+        assert_eq!(read(&[0xF000]).as_deref(), Some("-Infinity"));
+        assert!(read(&[]).is_none());
+    }
+}
