@@ -20,6 +20,7 @@ use crate::server::BEHAVIOUR;
 use crate::server::catalog;
 use crate::server::context::Context;
 use crate::server::encoding::ClientEncoding;
+use crate::server::format_settings::FormatSettings;
 use crate::server::invalidation::{self, Watch};
 use crate::server::memory::{ContextSize, MemoryContext};
 use crate::server::relation::{AttributeSet, Relation};
@@ -438,25 +439,25 @@ impl Session {
         let Some(plan) = relations.plan_mut(relation.oid()) else { return Ok(()) };
         types.follow(watch);
         let xid = stream.map(|stream| stream.xid);
-        let encoding = ClientEncoding::current();
+        let settings = FormatSettings::current();
         let columns = &mut plan.columns;
         output.message(context, FrameLsn::WriteLocation, Delivery::Gathered, |buffer| match outgoing {
             Outgoing::Insert => {
                 row::begin_insert(buffer, xid, target);
-                columns.write(buffer, new_row, types, encoding)
+                columns.write(buffer, new_row, types, settings)
             }
             Outgoing::Update { old } => {
                 row::begin_update(buffer, xid, target);
                 if let Some(kind) = old {
                     row::old_tuple(buffer, kind);
-                    columns.write(buffer, old_row, types, encoding)?;
+                    columns.write(buffer, old_row, types, settings)?;
                 }
                 row::new_tuple(buffer);
-                columns.write(buffer, new_row, types, encoding)
+                columns.write(buffer, new_row, types, settings)
             }
             Outgoing::Delete { old } => {
                 row::begin_delete(buffer, xid, target, old);
-                columns.write(buffer, old_row, types, encoding)
+                columns.write(buffer, old_row, types, settings)
             }
         })
     }

@@ -66,7 +66,7 @@ fn push_decimal(text: &mut Text, negative: bool, digits: u64, scale: u32) {
     integer(text, digits / unit);
     // The 1 in front keeps the zeros that follow the point; the point takes its place.
     let mut fraction = unit + digits % unit;
-    while fraction % 10 == 0 {
+    while fraction.is_multiple_of(10) {
         fraction /= 10;
     }
     let point = text.length;

@@ -29,6 +29,11 @@ impl ClientEncoding {
         ClientEncoding { converts }
     }
 
+    /// Whether it is another than the text's.
+    pub fn converts(self) -> bool {
+        self.converts
+    }
+
     /// The text in the client's encoding. An ERROR of the server, 22021 or 22P05, if it can't be converted.
     ///
     /// What is converted lives in the current memory context: use it before the callback ends.

@@ -8,6 +8,7 @@ pub mod connection;
 pub mod context;
 pub mod encoding;
 pub mod executor;
+pub mod format_settings;
 pub mod function;
 pub mod invalidation;
 pub mod list;

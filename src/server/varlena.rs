@@ -16,3 +16,45 @@ pub unsafe fn is_external_on_disk(datum: Datum) -> bool {
             && pgrx::varlena::vartag_1b_e(pointer) == pg_sys::vartag_external::VARTAG_ONDISK as u8
     }
 }
+
+/// From this size on, what was detoasted is freed at once; below, when the callback's memory is reset.
+const LARGE: usize = 8192;
+
+/// Hands the content of the value, without its header, to `f`. A compressed or toasted value is detoasted for it.
+///
+/// # Safety
+/// `datum` must be a value of a varlena type.
+#[inline]
+pub unsafe fn with_content<R>(datum: Datum, f: impl FnOnce(&[u8]) -> R) -> R {
+    let pointer = datum.cast_mut_ptr::<pg_sys::varlena>();
+    // SAFETY: the caller's contract; what detoasting gives is palloc'd and ours.
+    unsafe {
+        if is_plain(pointer) {
+            return f(pgrx::varlena::varlena_to_byte_slice(pointer));
+        }
+        let detoasted = pg_sys::detoast_attr(pointer);
+        let content = pgrx::varlena::varlena_to_byte_slice(detoasted);
+        let large = content.len() >= LARGE;
+        let result = f(content);
+        if large {
+            pg_sys::pfree(detoasted.cast());
+        }
+        result
+    }
+}
+
+/// Whether the content lies behind the header as it is.
+///
+/// # Safety
+/// `pointer` must point to a varlena.
+#[inline]
+unsafe fn is_plain(pointer: *const pg_sys::varlena) -> bool {
+    // SAFETY: the caller's contract.
+    unsafe {
+        if pgrx::varlena::varatt_is_1b(pointer) {
+            !pgrx::varlena::varatt_is_1b_e(pointer)
+        } else {
+            pgrx::varlena::varatt_is_4b_u(pointer)
+        }
+    }
+}

@@ -2,6 +2,8 @@
 //!
 //! "TupleData" of "Logical Replication Message Formats" in the PostgreSQL manual.
 
+mod native;
+
 use pgoutput_protocol::row;
 use pgrx::pg_sys;
 use pgrx::pg_sys::{Datum, Oid};
@@ -9,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use crate::error::{CatalogObject, Error};
 use crate::server::catalog;
-use crate::server::encoding::ClientEncoding;
+use crate::server::format_settings::FormatSettings;
 use crate::server::function::Function;
 use crate::server::invalidation::Watch;
 use crate::server::memory::MemoryContext;
@@ -17,6 +19,8 @@ use crate::server::relation::{Attribute, TupleDescriptor};
 use crate::server::string_info::StringInfoBuffer;
 use crate::server::transaction::HeapTuple;
 use crate::server::varlena;
+
+use native::{Formatter, NativeType};
 
 /// The values of a tuple, one for each attribute of its descriptor.
 ///
@@ -161,7 +165,7 @@ impl Columns {
         buffer: &mut StringInfoBuffer<'_>,
         values: &Row,
         types: &mut TypeCache,
-        encoding: ClientEncoding,
+        settings: FormatSettings,
     ) -> Result<(), Error> {
         self.refresh(types);
         row::tuple_columns(buffer, self.columns.len() as u16);
@@ -177,14 +181,19 @@ impl Columns {
                 row::unchanged_toast(buffer);
                 continue;
             }
-            match &mut types.types[column.type_index as usize] {
-                // SAFETY: the function is the one that pg_type has for the column's type.
-                Output::Text(function) => unsafe {
-                    function.output(value, |text| row::text(buffer, encoding.convert(text)));
+            let TypeCache { types, formatter, .. } = types;
+            match &mut types[column.type_index as usize] {
+                // SAFETY: the native type and the function are those that pg_type has for the column's type.
+                Output::Text { native, function } => unsafe {
+                    if !native.is_some_and(|native| formatter.write_text(buffer, native, value, settings)) {
+                        function.output(value, |text| row::text(buffer, settings.encoding.convert(text)));
+                    }
                 },
                 // SAFETY: likewise.
-                Output::Binary(function) => unsafe {
-                    function.send(value, |bytes| row::binary(buffer, bytes));
+                Output::Binary { native, function } => unsafe {
+                    if !native.is_some_and(|native| formatter.write_binary(buffer, native, value, settings)) {
+                        function.send(value, |bytes| row::binary(buffer, bytes));
+                    }
                 },
                 Output::Unknown(oid) => {
                     return Err(Error::CacheLookupFailed { what: CatalogObject::Type, oid: oid.to_u32() });
@@ -198,10 +207,10 @@ impl Columns {
 /// How values of a type are put out.
 #[derive(Debug)]
 enum Output {
-    /// By the output function.
-    Text(Function),
-    /// By the send function.
-    Binary(Function),
+    /// In text form.
+    Text { native: Option<NativeType>, function: Function },
+    /// In binary form.
+    Binary { native: Option<NativeType>, function: Function },
     /// There is no such type. It matters only when a value must be put out.
     Unknown(Oid),
 }
@@ -217,12 +226,20 @@ pub struct TypeCache {
     generation: u32,
     indexes: FxHashMap<Oid, u32>,
     types: Vec<Output>,
+    formatter: Formatter,
 }
 
 impl TypeCache {
     /// A cache whose functions live in `memory`, which must be its own. `binary` prefers send functions.
     pub fn new(binary: bool, memory: MemoryContext) -> Self {
-        TypeCache { binary, memory, generation: 0, indexes: FxHashMap::default(), types: Vec::new() }
+        TypeCache {
+            binary,
+            memory,
+            generation: 0,
+            indexes: FxHashMap::default(),
+            types: Vec::new(),
+            formatter: Formatter::default(),
+        }
     }
 
     /// Starts anew if a type or function has been invalidated. Only between rows: a place in the cache is good for
@@ -242,8 +259,14 @@ impl TypeCache {
         }
         let output = match catalog::type_functions(oid) {
             Some(functions) => match functions.send {
-                Some(send) if self.binary => Output::Binary(Function::resolve(send, self.memory)),
-                _ => Output::Text(Function::resolve(functions.output, self.memory)),
+                Some(send) if self.binary => Output::Binary {
+                    native: NativeType::of_send_function(send),
+                    function: Function::resolve(send, self.memory),
+                },
+                _ => Output::Text {
+                    native: NativeType::of_output_function(functions.output),
+                    function: Function::resolve(functions.output, self.memory),
+                },
             },
             None => Output::Unknown(oid),
         };
