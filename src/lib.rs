@@ -34,3 +34,16 @@ pub unsafe extern "C-unwind" fn _PG_output_plugin_init(callbacks: *mut pg_sys::O
     // SAFETY: the server passes a table for the plugin to fill in.
     callbacks::register(unsafe { &mut *callbacks });
 }
+
+/// What `cargo pgrx test` asks for to run the `#[pg_test]`s.
+#[cfg(test)]
+pub mod pg_test {
+    /// Called once before the tests.
+    pub fn setup(_options: Vec<&str>) {}
+
+    /// Settings that the tests' server needs.
+    #[must_use]
+    pub fn postgresql_conf_options() -> Vec<&'static str> {
+        vec![]
+    }
+}

@@ -94,6 +94,13 @@ pub struct Formatter {
 /// Timestamps that the server's functions take, infinity aside.
 const TIMESTAMPS: core::ops::Range<i64> = -211_813_488_000_000_000..9_223_371_331_200_000_000;
 
+/// Dates that the server's functions take, infinity aside.
+const DATES: core::ops::Range<i32> = -2_451_545..2_145_031_949;
+
+fn is_date(days: i32) -> bool {
+    DATES.contains(&days) || days == i32::MIN || days == i32::MAX
+}
+
 fn is_timestamp(microseconds: i64) -> bool {
     TIMESTAMPS.contains(&microseconds) || microseconds == i64::MIN || microseconds == i64::MAX
 }
@@ -179,10 +186,11 @@ impl Formatter {
             // SAFETY: the caller's contract.
             NativeType::Uuid => format::uuid(text, unsafe { uuid_of(value) }),
             NativeType::Date => {
-                if !settings.iso_dates {
+                let days = value.value() as i32;
+                if !settings.iso_dates || !is_date(days) {
                     return false;
                 }
-                format::date(text, value.value() as i32);
+                format::date(text, days);
             }
             NativeType::Time => format::time(text, value.value() as i64),
             NativeType::Timestamp => {
@@ -293,4 +301,220 @@ fn write_numeric(buffer: &mut StringInfoBuffer<'_>, stored: &[u8]) -> bool {
     }
     row::end_value(buffer, start);
     true
+}
+
+#[cfg(any(test, feature = "pg_test"))]
+#[pgrx::pg_schema]
+mod tests {
+    use core::ffi::CStr;
+
+    use pgrx::prelude::*;
+    use pgrx::{AnyNumeric, IntoDatum};
+
+    use super::*;
+
+    /// Random words, the same in every run.
+    struct Words(u64);
+
+    impl Iterator for Words {
+        type Item = u64;
+
+        fn next(&mut self) -> Option<u64> {
+            // xorshift64*
+            self.0 ^= self.0 >> 12;
+            self.0 ^= self.0 << 25;
+            self.0 ^= self.0 >> 27;
+            Some(self.0.wrapping_mul(0x2545_F491_4F6C_DD1D))
+        }
+    }
+
+    /// What the formatter writes of a value: the kind byte and the content, or nothing if it leaves the value to
+    /// the server.
+    fn native(
+        formatter: &mut Formatter,
+        native: NativeType,
+        value: Datum,
+        binary: bool,
+    ) -> Option<(u8, Vec<u8>)> {
+        // SAFETY: a new StringInfo of our own; the callers pass values of the type.
+        unsafe {
+            let raw = pg_sys::makeStringInfo();
+            let mut buffer = StringInfoBuffer::new(raw);
+            let settings = FormatSettings::current();
+            let written = if binary {
+                formatter.write_binary(&mut buffer, native, value, settings)
+            } else {
+                formatter.write_text(&mut buffer, native, value, settings)
+            };
+            let bytes = core::slice::from_raw_parts((*raw).data.cast::<u8>(), (*raw).len as usize);
+            if !written {
+                assert!(bytes.is_empty(), "nothing is written of what is left to the server");
+                return None;
+            }
+            let length = u32::from_be_bytes([bytes[1], bytes[2], bytes[3], bytes[4]]);
+            assert_eq!(length as usize, bytes.len() - 5, "the length is that of the value");
+            Some((bytes[0], bytes[5..].to_vec()))
+        }
+    }
+
+    /// Compares both forms of a value with what the server's functions give. Returns whether the text was written
+    /// natively.
+    fn compare(formatter: &mut Formatter, output: u32, send: u32, value: Datum) -> bool {
+        let (output, send) = (Oid::from(output), Oid::from(send));
+        let native_type = NativeType::of_output_function(output).expect("a type that is put out natively");
+        assert_eq!(NativeType::of_send_function(send), Some(native_type));
+        // SAFETY: the functions are those of the value's type.
+        let (text, bytes) = unsafe {
+            let text = CStr::from_ptr(pg_sys::OidOutputFunctionCall(output, value)).to_bytes().to_vec();
+            let bytes = pg_sys::OidSendFunctionCall(send, value);
+            (text, pgrx::varlena::varlena_to_byte_slice(bytes).to_vec())
+        };
+        if let Some(ours) = native(formatter, native_type, value, true) {
+            assert_eq!(ours, (b'b', bytes), "binary form of {native_type:?}");
+        }
+        match native(formatter, native_type, value, false) {
+            Some((kind, ours)) => {
+                assert_eq!(
+                    (kind, String::from_utf8_lossy(&ours)),
+                    (b't', String::from_utf8_lossy(&text)),
+                    "text form of {native_type:?}"
+                );
+                true
+            }
+            None => false,
+        }
+    }
+
+    #[pg_test]
+    fn integers_are_as_the_server_has_them() {
+        let formatter = &mut Formatter::default();
+        let edges = [0, 1, u64::MAX, i64::MIN as u64, i64::MAX as u64, 0x7FFF_FFFF, 0x8000_0000, 0x8000];
+        for word in edges.into_iter().chain(Words(1).take(2000)) {
+            let shifted = (word as i64) >> (word % 61);
+            assert!(compare(formatter, pg_sys::F_INT2OUT, pg_sys::F_INT2SEND, Datum::from(shifted as i16)));
+            assert!(compare(formatter, pg_sys::F_INT4OUT, pg_sys::F_INT4SEND, Datum::from(shifted as i32)));
+            assert!(compare(formatter, pg_sys::F_INT8OUT, pg_sys::F_INT8SEND, Datum::from(shifted)));
+            assert!(compare(formatter, pg_sys::F_OIDOUT, pg_sys::F_OIDSEND, Datum::from(shifted as u32)));
+            assert!(compare(formatter, pg_sys::F_BOOLOUT, pg_sys::F_BOOLSEND, Datum::from(word % 2 == 0)));
+        }
+    }
+
+    #[pg_test]
+    fn floats_are_as_the_server_has_them() {
+        let formatter = &mut Formatter::default();
+        let edges =
+            [0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e15, 999_999_999_999_999.0, 1e-4];
+        let decimals = Words(2).take(20_000).map(|word| {
+            let digits = ((word as i64) >> (word % 50)) as f64;
+            digits / 10f64.powi((word >> 50) as i32 % 12)
+        });
+        let any = Words(3).take(20_000).map(f64::from_bits);
+        for value in edges.into_iter().chain(decimals).chain(any) {
+            let bits = Datum::from(value.to_bits() as i64);
+            assert!(compare(formatter, pg_sys::F_FLOAT8OUT, pg_sys::F_FLOAT8SEND, bits));
+            let bits = Datum::from((value as f32).to_bits() as i32);
+            assert!(compare(formatter, pg_sys::F_FLOAT4OUT, pg_sys::F_FLOAT4SEND, bits));
+            let bits = Datum::from(value.to_bits() as i32);
+            assert!(compare(formatter, pg_sys::F_FLOAT4OUT, pg_sys::F_FLOAT4SEND, bits));
+        }
+        Spi::run("SET extra_float_digits = 0").expect("a setting");
+        let third = Datum::from((1.0f64 / 3.0).to_bits() as i64);
+        assert!(!compare(formatter, pg_sys::F_FLOAT8OUT, pg_sys::F_FLOAT8SEND, third));
+    }
+
+    #[pg_test]
+    fn dates_and_times_are_as_the_server_has_them() {
+        let formatter = &mut Formatter::default();
+        const DAY: i64 = 86_400_000_000;
+        let edges = [
+            0,
+            -1,
+            TIMESTAMPS.start,
+            TIMESTAMPS.end - 1,
+            i64::MIN,
+            i64::MAX,
+            DAY,
+            -DAY,
+            // Around changes to and from summer time in 2026, and the first and last that zones know of.
+            26 * 365 * DAY + 88 * DAY,
+            26 * 365 * DAY + 298 * DAY,
+            -116 * 365 * DAY,
+            38 * 365 * DAY,
+        ];
+        let zones = [
+            "UTC",
+            "Europe/Berlin",
+            "America/St_Johns",
+            "Asia/Kathmandu",
+            "Pacific/Apia",
+            "<+03:04>-03:04",
+        ];
+        for zone in zones {
+            Spi::run(&format!("SET TimeZone = '{zone}'")).expect("a setting");
+            let random = Words(4).take(5000).map(|word| (word as i64) >> (word % 24));
+            let recent = (0..500).map(|step| 26 * 365 * DAY + step * 3 * 3_600_000_001);
+            let descending = (0..500).map(|step| 27 * 365 * DAY - step * 7 * 3_600_000_001);
+            for value in edges.into_iter().chain(random).chain(recent).chain(descending) {
+                if !is_timestamp(value) {
+                    continue;
+                }
+                let datum = Datum::from(value);
+                assert!(compare(formatter, pg_sys::F_TIMESTAMPTZ_OUT, pg_sys::F_TIMESTAMPTZ_SEND, datum));
+                assert!(compare(formatter, pg_sys::F_TIMESTAMP_OUT, pg_sys::F_TIMESTAMP_SEND, datum));
+                let time = Datum::from(value.rem_euclid(DAY + 1));
+                assert!(compare(formatter, pg_sys::F_TIME_OUT, pg_sys::F_TIME_SEND, time));
+                let days = (value / DAY) as i32;
+                if is_date(days) {
+                    assert!(compare(formatter, pg_sys::F_DATE_OUT, pg_sys::F_DATE_SEND, Datum::from(days)));
+                }
+            }
+        }
+        for days in [i32::MIN, i32::MAX, -2_451_545, 2_145_031_948] {
+            assert!(compare(formatter, pg_sys::F_DATE_OUT, pg_sys::F_DATE_SEND, Datum::from(days)));
+        }
+        Spi::run("SET DateStyle = 'German'").expect("a setting");
+        assert!(!compare(formatter, pg_sys::F_TIMESTAMP_OUT, pg_sys::F_TIMESTAMP_SEND, Datum::from(0i64)));
+        assert!(!compare(formatter, pg_sys::F_DATE_OUT, pg_sys::F_DATE_SEND, Datum::from(0i32)));
+    }
+
+    #[pg_test]
+    fn numerics_are_as_the_server_has_them() {
+        let formatter = &mut Formatter::default();
+        let edges =
+            ["0", "0.00", "-0.5", "NaN", "Infinity", "-Infinity", "1e130", "1e-130", "1e200", "1e-300"];
+        let random = Words(5).take(20_000).map(|word| {
+            let digits = (word as i64) >> (word % 62);
+            format!("{digits}e{}", (word >> 40) as i32 % 60 - 40)
+        });
+        for number in edges.into_iter().map(String::from).chain(random) {
+            let value = AnyNumeric::try_from(number.as_str()).expect("a number");
+            let datum = value.into_datum().expect("not null");
+            compare(formatter, pg_sys::F_NUMERIC_OUT, pg_sys::F_NUMERIC_SEND, datum);
+        }
+        let ordinary = AnyNumeric::try_from("12345.6700").expect("a number").into_datum().expect("not null");
+        assert!(compare(formatter, pg_sys::F_NUMERIC_OUT, pg_sys::F_NUMERIC_SEND, ordinary));
+    }
+
+    #[pg_test]
+    fn bytes_are_as_the_server_has_them() {
+        let formatter = &mut Formatter::default();
+        for length in [0, 1, 63, 64, 65, 126, 127, 128, 129, 1000, 20_000] {
+            let text = "é".repeat(length).into_datum().expect("not null");
+            assert!(compare(formatter, pg_sys::F_TEXTOUT, pg_sys::F_TEXTSEND, text));
+            let bytes: Vec<u8> = Words(6).take(length).map(|word| word as u8).collect();
+            let bytes = bytes.into_datum().expect("not null");
+            assert!(compare(formatter, pg_sys::F_BYTEAOUT, pg_sys::F_BYTEASEND, bytes));
+        }
+        for word in Words(7).take(100) {
+            let value = [word.to_ne_bytes(), (!word).to_ne_bytes()].concat();
+            let datum = Datum::from(value.as_ptr());
+            assert!(compare(formatter, pg_sys::F_UUID_OUT, pg_sys::F_UUID_SEND, datum));
+        }
+        Spi::run("SET bytea_output = 'escape'").expect("a setting");
+        let bytes = vec![0u8, 1, 255].into_datum().expect("not null");
+        assert!(!compare(formatter, pg_sys::F_BYTEAOUT, pg_sys::F_BYTEASEND, bytes));
+        Spi::run("SET client_encoding = 'LATIN1'").expect("a setting");
+        let text = "é".into_datum().expect("not null");
+        assert!(!compare(formatter, pg_sys::F_TEXTOUT, pg_sys::F_TEXTSEND, text));
+    }
 }
