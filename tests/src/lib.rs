@@ -14,6 +14,7 @@ pub mod quote;
 pub mod runner;
 pub mod server;
 pub mod stream;
+pub mod subscriber;
 pub mod wire;
 pub mod workdir;
 

@@ -20,8 +20,8 @@ pub type TestFunction = fn(&Test) -> Result<()>;
 /// A name for each function, which is the function's.
 #[macro_export]
 macro_rules! tests {
-    ($($($module:ident)::* ),+ $(,)?) => {
-        &[$((stringify!($($module)::*), $($module)::* as $crate::runner::TestFunction)),+]
+    ($($function:path),+ $(,)?) => {
+        &[$((stringify!($function), $function as $crate::runner::TestFunction)),+]
     };
 }
 
