@@ -11,6 +11,7 @@ pub mod cluster;
 pub mod differential;
 pub mod options;
 pub mod quote;
+pub mod random;
 pub mod runner;
 pub mod server;
 pub mod stream;

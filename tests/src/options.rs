@@ -45,6 +45,41 @@ impl Options {
         self.with("messages", "true")
     }
 
+    /// The last value of an option.
+    pub fn get(&self, wanted: &str) -> Option<&str> {
+        let mut found = self.0.iter().rev().filter(|(name, _)| name == wanted);
+        found.next().and_then(|(_, value)| value.as_deref())
+    }
+
+    /// The options, in their order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_deref()))
+    }
+
+    /// Reads what `Display` writes; `None` when it isn't that.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut rest = match text.trim() {
+            "" => return Some(Options::none()),
+            text => text.strip_prefix('(')?.strip_suffix(')')?,
+        };
+        let mut options = Options::none();
+        loop {
+            let (name, after) = quoted(rest, '"')?;
+            rest = after.trim_start();
+            let mut value = None;
+            if rest.starts_with('\'') {
+                let (text, after) = quoted(rest, '\'')?;
+                value = Some(text);
+                rest = after.trim_start();
+            }
+            options.0.push((name, value));
+            if rest.is_empty() {
+                return Some(options);
+            }
+            rest = rest.strip_prefix(',')?.trim_start();
+        }
+    }
+
     /// Whether the SQL functions can be given these: they know no option without a value.
     pub fn fit_sql(&self) -> bool {
         self.0.iter().all(|(_, value)| value.is_some())
@@ -82,13 +117,9 @@ impl Options {
 
     /// A decoder for what these options bring.
     pub fn decoder(&self) -> protocol::Decoder {
-        let last = |wanted: &str| {
-            let mut found = self.0.iter().rev().filter(|(name, _)| name == wanted);
-            found.next().and_then(|(_, value)| value.as_deref())
-        };
         protocol::Decoder::new(protocol::Options {
-            protocol_version: last("proto_version").and_then(|value| value.parse().ok()).unwrap_or(1),
-            streaming_parallel: last("streaming").is_some_and(|value| value.eq_ignore_ascii_case("parallel")),
+            protocol_version: self.get("proto_version").and_then(|value| value.parse().ok()).unwrap_or(1),
+            streaming_parallel: self.get("streaming").is_some_and(|value| value.eq_ignore_ascii_case("parallel")),
         })
     }
 }
@@ -96,5 +127,22 @@ impl Options {
 impl fmt::Display for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.replication().trim_start())
+    }
+}
+
+/// What `text` begins with between two quotes, which are doubled inside, and what follows.
+fn quoted(text: &str, quote: char) -> Option<(String, &str)> {
+    let mut rest = text.strip_prefix(quote)?;
+    let mut inside = String::new();
+    loop {
+        let (part, after) = rest.split_once(quote)?;
+        inside.push_str(part);
+        match after.strip_prefix(quote) {
+            Some(more) => {
+                inside.push(quote);
+                rest = more;
+            }
+            None => return Some((inside, after)),
+        }
     }
 }

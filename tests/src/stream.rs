@@ -162,10 +162,25 @@ impl Stream {
         until: Lsn,
     ) -> Result<Stream> {
         let mut connection = cluster.connect(parameters)?;
-        connection.query("SET bytea_output = hex")?;
+        Stream::call(&mut connection, "pg_logical_slot_peek_binary_changes", slot, options, until)
+    }
+
+    /// Reads a slot through one of the SQL functions that give binary changes, in a session that may be used again.
+    ///
+    /// # Errors
+    ///
+    /// When the connection breaks. An error that the server raises belongs to the stream.
+    pub fn call(
+        connection: &mut Connection,
+        function: &str,
+        slot: &str,
+        options: &Options,
+        until: Lsn,
+    ) -> Result<Stream> {
         connection.take_notices();
+        // Hexadecimal, whatever bytea_output is.
         let rows = connection.query(&format!(
-            "SELECT lsn, xid, data FROM pg_logical_slot_peek_binary_changes({}, '{until}', NULL{})",
+            "SELECT lsn, xid, encode(data, 'hex') FROM {function}({}, '{until}', NULL{})",
             quote::literal(slot),
             options.sql()
         ));
@@ -210,7 +225,7 @@ fn row_item(row: &[Option<Vec<u8>>]) -> Option<Item> {
     let [Some(lsn), Some(xid), Some(data)] = row else { return None };
     let lsn = std::str::from_utf8(lsn).ok()?.parse().ok()?;
     let xid = std::str::from_utf8(xid).ok()?.parse().ok()?;
-    Some(Item::Message(Place::Row(lsn, xid), unhex(data.strip_prefix(b"\\x")?)?))
+    Some(Item::Message(Place::Row(lsn, xid), unhex(data)?))
 }
 
 fn unhex(digits: &[u8]) -> Option<Vec<u8>> {
@@ -225,7 +240,7 @@ fn unhex(digits: &[u8]) -> Option<Vec<u8>> {
 ///
 /// When they differ: the error shows the first difference, decoded.
 pub fn compare(stock: &Stream, ours: &Stream, options: &Options) -> Result<()> {
-    let same = stock.items.iter().zip(&ours.items).take_while(|(stock, ours)| stock == ours).count();
+    let same = stock.items.iter().zip(&ours.items).take_while(|(stock, ours)| same_item(stock, ours)).count();
     let items_equal = same == stock.items.len() && same == ours.items.len();
     let error = |stream: &Stream| stream.error.as_ref().map(comparable);
     if items_equal && error(stock) == error(ours) {
@@ -234,7 +249,15 @@ pub fn compare(stock: &Stream, ours: &Stream, options: &Options) -> Result<()> {
     bail!("{}", Difference { stock, ours, options, same })
 }
 
-/// An error without the names of slot and plugin, which are in its context.
+/// Whether two items are the same, but for the names of slot and plugin.
+pub fn same_item(stock: &Item, ours: &Item) -> bool {
+    match (stock, ours) {
+        (Item::Notice(stock), Item::Notice(ours)) => comparable(stock) == comparable(ours),
+        _ => stock == ours,
+    }
+}
+
+/// An error or notice without the names of slot and plugin, which are in its context.
 fn comparable(error: &Response) -> Response {
     let mut error = error.clone();
     if let Some((_, rest)) = error.context.split_once("output plugin \"") {
