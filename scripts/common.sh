@@ -80,3 +80,8 @@ rust_is_new_enough() {
         [ -n "$have" ] && version_at_least "$have" "$RUST_NEEDED" || return 1
     done
 }
+
+# Whom root's servers run as.
+server_user() {
+    if id postgres >/dev/null 2>&1; then say postgres; else say nobody; fi
+}

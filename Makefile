@@ -1,0 +1,50 @@
+# Set-up, build, tests. DEVELOPMENT.md tells more about each target.
+
+PG_CONFIG ?=
+export PG_CONFIG
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build install uninstall demo test lint fmt fuzz differential clean
+
+help:
+	@echo 'make demo                        sets up what is missing and shows replication at work'
+	@echo 'make test                        sets up what is missing and runs all tests'
+	@echo 'make install PG_CONFIG=...       builds for your server and installs there'
+	@echo 'make uninstall PG_CONFIG=...     takes it out again'
+	@echo 'make build PG_CONFIG=...         builds for your server into target/package'
+	@echo 'make setup                       only sets up (toolchain, servers), into a cache directory'
+	@echo 'make lint                        format and clippy'
+	@echo 'make fmt                         formats the code'
+	@echo 'make fuzz                        fuzzes the decoder (needs a nightly toolchain and cargo-fuzz)'
+	@echo 'make differential SEED=1 ROUNDS=100 [PG=18]   random workloads through both plugins'
+	@echo 'make clean                       removes what was built'
+
+setup:
+	@scripts/setup
+
+build install: setup
+	@scripts/install $@ "$$PG_CONFIG"
+
+uninstall:
+	@scripts/install uninstall "$$PG_CONFIG"
+
+demo: setup
+	@scripts/demo
+
+test: setup
+	@scripts/test
+
+lint: setup
+	@scripts/lint
+
+fmt: setup
+	@. scripts/common.sh && use_toolchain && cargo fmt --all
+
+fuzz:
+	cd fuzz && cargo +nightly fuzz run decode
+
+differential: setup
+	@scripts/differential
+
+clean:
+	rm -rf target fuzz/target
