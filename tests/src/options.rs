@@ -119,7 +119,9 @@ impl Options {
     pub fn decoder(&self) -> protocol::Decoder {
         protocol::Decoder::new(protocol::Options {
             protocol_version: self.get("proto_version").and_then(|value| value.parse().ok()).unwrap_or(1),
-            streaming_parallel: self.get("streaming").is_some_and(|value| value.eq_ignore_ascii_case("parallel")),
+            streaming_parallel: self
+                .get("streaming")
+                .is_some_and(|value| value.eq_ignore_ascii_case("parallel")),
         })
     }
 }

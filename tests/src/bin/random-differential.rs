@@ -85,7 +85,10 @@ fn run_on(server: &Arc<Server>, seed: u64, rounds: std::ops::Range<u64>) -> Resu
         }
         let Some(difference) = differences.first() else { continue };
         different += 1;
-        println!("{server}: SEED={seed} ROUND={round} differs ({}):\n{}", difference.signature, difference.text);
+        println!(
+            "{server}: SEED={seed} ROUND={round} differs ({}):\n{}",
+            difference.signature, difference.text
+        );
         for difference in differences {
             if known.len() < SHRUNK && known.insert(difference.signature.clone()) {
                 let (small, difference) = shrink::shrink(&mut runner, &case, &difference)?;
@@ -110,7 +113,8 @@ fn run_on(server: &Arc<Server>, seed: u64, rounds: std::ops::Range<u64>) -> Resu
 
 /// Prints a small case that shows a difference, and writes it to a file.
 fn report(server: &Server, seed: u64, round: u64, script: &str, difference: &Difference) -> Result<()> {
-    let directory = PathBuf::from(env::var("DIFFERENCES").unwrap_or_else(|_| "target/differences".to_owned()));
+    let directory =
+        PathBuf::from(env::var("DIFFERENCES").unwrap_or_else(|_| "target/differences".to_owned()));
     fs::create_dir_all(&directory)?;
     let path = directory.join(format!("pg{}-seed{seed}-round{round}.sql", server.major));
     let comment: String = difference.text.lines().map(|line| format!("--   {line}\n")).collect();

@@ -157,14 +157,20 @@ impl Coverage {
     }
 
     fn options(&mut self, spec: &StreamSpec, stream: &Stream) {
-        self.count(OPTIONS, match spec.via {
-            Via::Sql => "read through SQL",
-            Via::WalsenderSql => "read through SQL in a walsender",
-            Via::Replication => "read through replication",
-            Via::Advance => "read and moved through SQL",
-        });
+        self.count(
+            OPTIONS,
+            match spec.via {
+                Via::Sql => "read through SQL",
+                Via::WalsenderSql => "read through SQL in a walsender",
+                Via::Replication => "read through replication",
+                Via::Advance => "read and moved through SQL",
+            },
+        );
         if spec.slot == SlotKind::TwoPhase {
-            self.count(OPTIONS, if spec.asks_two_phase() { "two-phase slot and option" } else { "two-phase slot alone" });
+            self.count(
+                OPTIONS,
+                if spec.asks_two_phase() { "two-phase slot and option" } else { "two-phase slot alone" },
+            );
         }
         for (name, value) in &spec.settings {
             let value = if name.starts_with("debug") || name.ends_with("mode") { value } else { "set" };
@@ -257,14 +263,19 @@ impl Coverage {
         let seen = |group: &'static str, name: &str| self.counts.contains_key(&(group, name.to_owned()));
         let mut missing = Vec::new();
         for (group, names) in expected(major) {
-            missing.extend(names.iter().filter(|name| !seen(group, name)).map(|name| format!("{group}: {name}")));
+            missing.extend(
+                names.iter().filter(|name| !seen(group, name)).map(|name| format!("{group}: {name}")),
+            );
         }
         missing
     }
 
     /// The legal combinations of options that were not seen with a message.
     pub fn missing_combinations(&self, major: u32) -> Vec<String> {
-        combinations(major).into_iter().filter(|combination| !self.combinations.contains(combination)).collect()
+        combinations(major)
+            .into_iter()
+            .filter(|combination| !self.combinations.contains(combination))
+            .collect()
     }
 }
 
@@ -283,10 +294,24 @@ fn combination(spec: &StreamSpec) -> String {
         (SlotKind::TwoPhase, true) => "both",
     };
     let origin = spec.options.get("origin").is_some_and(|value| value.eq_ignore_ascii_case("none"));
-    line(spec.options.get("proto_version").unwrap_or_default(), streaming, on("binary"), on("messages"), two_phase, origin)
+    line(
+        spec.options.get("proto_version").unwrap_or_default(),
+        streaming,
+        on("binary"),
+        on("messages"),
+        two_phase,
+        origin,
+    )
 }
 
-fn line(version: &str, streaming: &str, binary: bool, messages: bool, two_phase: &str, origin_none: bool) -> String {
+fn line(
+    version: &str,
+    streaming: &str,
+    binary: bool,
+    messages: bool,
+    two_phase: &str,
+    origin_none: bool,
+) -> String {
     format!(
         "protocol {version}, streaming {streaming}, binary {binary}, messages {messages}, two-phase {two_phase}, \
          origin none {origin_none}"

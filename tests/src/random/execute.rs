@@ -127,7 +127,9 @@ impl<'a> Runner<'a> {
             Some(database) => {
                 let name = database.name.clone();
                 drop(database);
-                self.cluster.client("postgres")?.batch_execute(&format!("DROP DATABASE {name} WITH (FORCE)"))?;
+                self.cluster
+                    .client("postgres")?
+                    .batch_execute(&format!("DROP DATABASE {name} WITH (FORCE)"))?;
                 Database::new(self.cluster)?
             }
             None => {
@@ -194,7 +196,9 @@ impl Database {
             session.batch_execute(&format!("SET lock_timeout = '{LOCK_TIMEOUT}'"))?;
         }
         let control = &mut self.control.0;
-        for row in control.query("SELECT gid FROM pg_prepared_xacts WHERE database = current_database()", &[])? {
+        for row in
+            control.query("SELECT gid FROM pg_prepared_xacts WHERE database = current_database()", &[])?
+        {
             control.batch_execute(&format!("ROLLBACK PREPARED {}", quote::literal(row.get(0))))?;
         }
         control.batch_execute(
@@ -279,7 +283,12 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    fn note(&mut self, covers: &[&'static str], sql: &str, outcome: Result<(), postgres::Error>) -> Result<()> {
+    fn note(
+        &mut self,
+        covers: &[&'static str],
+        sql: &str,
+        outcome: Result<(), postgres::Error>,
+    ) -> Result<()> {
         if let Err(error) = &outcome
             && error.as_db_error().is_none()
         {
@@ -323,8 +332,12 @@ impl Run<'_, '_> {
             for (name, plugin) in names.iter().zip(["pgoutput", plugin().as_str()]) {
                 // A copy is always without two-phase commit.
                 let sql = match spec.slot {
-                    SlotKind::Plain => "SELECT pg_copy_logical_replication_slot('truth', $1::text::name, false, $2::text::name)",
-                    SlotKind::TwoPhase => "SELECT pg_create_logical_replication_slot($1::text::name, $2::text::name, false, true)",
+                    SlotKind::Plain => {
+                        "SELECT pg_copy_logical_replication_slot('truth', $1::text::name, false, $2::text::name)"
+                    }
+                    SlotKind::TwoPhase => {
+                        "SELECT pg_create_logical_replication_slot($1::text::name, $2::text::name, false, true)"
+                    }
                 };
                 client.execute(sql, &[name, &plugin])?;
             }
@@ -340,7 +353,9 @@ impl Run<'_, '_> {
             "SELECT lsn::text, convert_to(data, 'SQL_ASCII') FROM pg_logical_slot_peek_changes('truth', '{end}', NULL, 'skip-empty-xacts', '1')"
         );
         match client.query(&sql, &[]) {
-            Ok(rows) => Ok(Truth::read(rows.iter().map(|row| (row.get(0), row.get(1))))),
+            Ok(rows) => Ok(Truth::read(
+                rows.iter().map(|row| (row.get(0), String::from_utf8_lossy(row.get(1)).into_owned())),
+            )),
             Err(error) if error.as_db_error().is_some() => Ok(Truth::default()),
             Err(error) => Err(error.into()),
         }
@@ -356,7 +371,11 @@ impl Run<'_, '_> {
         let ours = self.read(1, &names[1], &ours, end)?;
         if let Err(text) = compare(&stock, &ours, &spec.options) {
             let signature = signature(&stock, &ours);
-            self.differences.push(Difference { stream: number, signature, text: format!("{text}\nread as {spec}\n") });
+            self.differences.push(Difference {
+                stream: number,
+                signature,
+                text: format!("{text}\nread as {spec}\n"),
+            });
         }
         if let Some(coverage) = &mut self.coverage {
             coverage.stream(spec, &stock, truth);
@@ -369,7 +388,13 @@ impl Run<'_, '_> {
         let (connection, function) = match spec.via {
             Via::Replication => {
                 let parameters = Parameters::replication(&self.database.name).with_all(&spec.settings);
-                return Stream::replicate(self.cluster, &parameters, slot, &spec.options, &Progress::until(end));
+                return Stream::replicate(
+                    self.cluster,
+                    &parameters,
+                    slot,
+                    &spec.options,
+                    &Progress::until(end),
+                );
             }
             Via::Sql => (&mut reader.sql, "pg_logical_slot_peek_binary_changes"),
             Via::WalsenderSql => (&mut reader.walsender, "pg_logical_slot_peek_binary_changes"),

@@ -350,8 +350,10 @@ impl Generator {
     fn finish_transaction(&mut self) {
         let Some(session) = self.session else { return };
         let prepare = if self.sessions[session].unpreparable { 0 } else { 28 };
-        let undo: Vec<Undo> =
-            std::mem::take(&mut self.sessions[session].levels).into_iter().flat_map(|level| level.undo).collect();
+        let undo: Vec<Undo> = std::mem::take(&mut self.sessions[session].levels)
+            .into_iter()
+            .flat_map(|level| level.undo)
+            .collect();
         match self.weighted(&[(60, "COMMIT"), (12, "ROLLBACK"), (prepare, "PREPARE")]) {
             "COMMIT" => {
                 self.emit("COMMIT", "commit");
@@ -466,8 +468,9 @@ impl Generator {
             return;
         }
         let taken: Vec<_> = self.sessions.iter().filter_map(|session| session.origin).collect();
-        let free: Vec<_> =
-            (0..self.origins.len()).filter(|origin| self.origins[*origin].1 && !taken.contains(origin)).collect();
+        let free: Vec<_> = (0..self.origins.len())
+            .filter(|origin| self.origins[*origin].1 && !taken.contains(origin))
+            .collect();
         let Some(origin) = self.one_of(&free) else { return self.create_origin() };
         let name = literal(&self.origins[origin].0);
         self.emit(format!("SELECT pg_replication_origin_session_setup({name})"), "session with an origin");

@@ -71,10 +71,9 @@ impl Strategy {
             Strategy::List => {
                 &["FOR VALUES IN (1, 2, 3, 5, 8, 13, 21)", "FOR VALUES IN (4, 6, 7, 9, 10)", "DEFAULT"]
             }
-            Strategy::Hash => &[
-                "FOR VALUES WITH (MODULUS 2, REMAINDER 0)",
-                "FOR VALUES WITH (MODULUS 2, REMAINDER 1)",
-            ],
+            Strategy::Hash => {
+                &["FOR VALUES WITH (MODULUS 2, REMAINDER 0)", "FOR VALUES WITH (MODULUS 2, REMAINDER 1)"]
+            }
         }
     }
 }
@@ -228,7 +227,10 @@ pub fn any_column(rng: &mut impl Rng, key: &Column, number: usize, major: u32) -
             (values::BOOLEAN, format!("{key} > 12")),
         ];
         let (kind, expression) = choices.choose(rng).cloned().unwrap_or((TEXT, "'g'".to_owned()));
-        let kind = Type { covers: if is_virtual { "virtual generated column" } else { "stored generated column" }, ..kind };
+        let kind = Type {
+            covers: if is_virtual { "virtual generated column" } else { "stored generated column" },
+            ..kind
+        };
         return Column { name, kind, generated: Some(Generated { expression, is_virtual }), values: None };
     }
     let kind = *values::TYPES.choose(rng).unwrap_or(&TEXT);

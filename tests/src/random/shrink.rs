@@ -129,7 +129,9 @@ impl Shrinker<'_, '_> {
             }
             let names: Vec<_> =
                 self.case.streams[stream].options.iter().map(|(name, _)| name.to_owned()).collect();
-            for name in names.iter().filter(|name| !["proto_version", "publication_names"].contains(&name.as_str())) {
+            for name in
+                names.iter().filter(|name| !["proto_version", "publication_names"].contains(&name.as_str()))
+            {
                 let mut smaller = self.case.clone();
                 smaller.streams[stream].options = change(&smaller.streams[stream].options, name, None);
                 self.keep(smaller)?;
@@ -143,11 +145,15 @@ impl Shrinker<'_, '_> {
                 .collect();
             let mut kept: BTreeSet<usize> = (0..publications.len()).collect();
             for number in 0..publications.len() {
-                let fewer: Vec<_> =
-                    kept.iter().filter(|other| **other != number).map(|at| publications[*at].as_str()).collect();
+                let fewer: Vec<_> = kept
+                    .iter()
+                    .filter(|other| **other != number)
+                    .map(|at| publications[*at].as_str())
+                    .collect();
                 let mut smaller = self.case.clone();
                 let options = &smaller.streams[stream].options;
-                smaller.streams[stream].options = change(options, "publication_names", Some(&fewer.join(",")));
+                smaller.streams[stream].options =
+                    change(options, "publication_names", Some(&fewer.join(",")));
                 if !fewer.is_empty() && self.keep(smaller)? {
                     kept.remove(&number);
                 }

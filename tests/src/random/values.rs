@@ -200,7 +200,11 @@ pub const TYPES: &[Type] = &[
     builtin("pg_snapshot", Class::OneOf(&["'10:20:10,14,15'"])),
     builtin("int2vector", Class::OneOf(&["'1 2 3'", "''"])),
     builtin("oidvector", Class::OneOf(&["'1 2 4294967295'"])),
-    own("aclitem", Class::OneOf(&["'=r/postgres'", "'postgres=arw*/postgres'"]), "type without send function"),
+    own(
+        "aclitem",
+        Class::OneOf(&["'=r/postgres'", "'postgres=arw*/postgres'"]),
+        "type without send function",
+    ),
     own("types.raw", Class::Text(100), "type without send function"),
     own("types.small_domain", Class::Integer(i32::MAX as i64), "column of a domain"),
     own("types.\"Text Domain\"", Class::Text(usize::MAX), "column of a domain"),
@@ -232,8 +236,17 @@ const LENGTHS: &[usize] = &[0, 1, 5, 20, 126, 127, 300, 1000, 2100, 2500, 5000];
 
 /// A quoted text of a length in characters.
 fn text(rng: &mut impl Rng, limit: usize) -> String {
-    const PLAIN: &[&str] =
-        &["''", "'a'", "'x y'", "'it''s'", "'back\\slash'", "'tab\tand \"quotes\"'", "'é'", "'naïve ÿ'", "'b'"];
+    const PLAIN: &[&str] = &[
+        "''",
+        "'a'",
+        "'x y'",
+        "'it''s'",
+        "'back\\slash'",
+        "'tab\tand \"quotes\"'",
+        "'é'",
+        "'naïve ÿ'",
+        "'b'",
+    ];
     if limit < 200 || rng.random_bool(0.7) {
         if limit >= 20 && rng.random_bool(0.01) {
             return "'表 😀'".to_owned();
@@ -252,7 +265,9 @@ pub fn long_text(rng: &mut impl Rng, length: usize, plain: bool) -> String {
         return format!("repeat('{letter}', {length})");
     }
     let (pieces, seed) = (length / 32 + 1, rng.random_range(0..1000));
-    format!("(SELECT left(string_agg(md5((i + {seed})::text), ''), {length}) FROM generate_series(1, {pieces}) i)")
+    format!(
+        "(SELECT left(string_agg(md5((i + {seed})::text), ''), {length}) FROM generate_series(1, {pieces}) i)"
+    )
 }
 
 fn integer(rng: &mut impl Rng, limit: i64) -> String {
@@ -267,8 +282,19 @@ fn integer(rng: &mut impl Rng, limit: i64) -> String {
 
 /// An expression that gives a value, never null.
 pub fn value(rng: &mut impl Rng, kind: &Type) -> String {
-    const FLOATS: &[&str] =
-        &["0", "'-0'", "1.5", "'NaN'", "'Infinity'", "'-Infinity'", "0.1", "-123456.789", "1e15", "1e-5", "100000"];
+    const FLOATS: &[&str] = &[
+        "0",
+        "'-0'",
+        "1.5",
+        "'NaN'",
+        "'Infinity'",
+        "'-Infinity'",
+        "0.1",
+        "-123456.789",
+        "1e15",
+        "1e-5",
+        "100000",
+    ];
     const NUMERICS: &[&str] = &[
         "0",
         "'NaN'",
@@ -282,7 +308,8 @@ pub fn value(rng: &mut impl Rng, kind: &Type) -> String {
         "1e-30",
         "99999999",
     ];
-    const DOUBLES: &[&str] = &["1e300", "5e-324", "1.7976931348623157e308", "0.30000000000000004", "9007199254740993"];
+    const DOUBLES: &[&str] =
+        &["1e300", "5e-324", "1.7976931348623157e308", "0.30000000000000004", "9007199254740993"];
     const SINGLES: &[&str] = &["1e38", "1e-45", "16777217", "3.4028235e38"];
     const JSON: &[&str] = &[
         "'{}'",
@@ -315,15 +342,19 @@ pub fn value(rng: &mut impl Rng, kind: &Type) -> String {
             let (high, low): (u64, u64) = (rng.random(), rng.random());
             format!("'{high:016x}{low:016x}'")
         }
-        Class::IntegerArray => {
-            one_of(rng, &["'{}'", "'{1,NULL,-3}'", "'{{1,2},{3,4}}'", "'[0:1]={7,8}'", "array_fill(7, ARRAY[800])"])
-        }
-        Class::TextArray => one_of(rng, &[
-            "'{}'",
-            "'{a,NULL,\"NULL\",\"\",\"q\\\"uote\"}'",
-            "ARRAY[ARRAY['a', 'b'], ARRAY['c', 'é']]",
-            "array_fill('text'::text, ARRAY[300])",
-        ]),
+        Class::IntegerArray => one_of(
+            rng,
+            &["'{}'", "'{1,NULL,-3}'", "'{{1,2},{3,4}}'", "'[0:1]={7,8}'", "array_fill(7, ARRAY[800])"],
+        ),
+        Class::TextArray => one_of(
+            rng,
+            &[
+                "'{}'",
+                "'{a,NULL,\"NULL\",\"\",\"q\\\"uote\"}'",
+                "ARRAY[ARRAY['a', 'b'], ARRAY['c', 'é']]",
+                "array_fill('text'::text, ARRAY[300])",
+            ],
+        ),
     }
 }
 

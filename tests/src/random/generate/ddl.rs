@@ -162,8 +162,10 @@ impl Generator {
     fn set_storage(&mut self, index: usize, probability: f64) {
         let table = self.tables[index].clone();
         for column in &table.columns {
-            let is_toastable =
-                matches!(column.kind.class, Class::Text(usize::MAX) | Class::Bytes | Class::Json | Class::TextArray);
+            let is_toastable = matches!(
+                column.kind.class,
+                Class::Text(usize::MAX) | Class::Bytes | Class::Json | Class::TextArray
+            );
             let is_virtual = column.generated.as_ref().is_some_and(|generated| generated.is_virtual);
             if !is_toastable || is_virtual || !self.chance(probability) {
                 continue;
@@ -174,7 +176,11 @@ impl Generator {
                 (1, ("EXTENDED", "storage extended")),
             ]);
             self.emit(
-                format!("ALTER TABLE {} ALTER COLUMN {} SET STORAGE {storage}", table.qualified(), column.name),
+                format!(
+                    "ALTER TABLE {} ALTER COLUMN {} SET STORAGE {storage}",
+                    table.qualified(),
+                    column.name
+                ),
                 covers,
             );
         }
@@ -211,8 +217,9 @@ impl Generator {
 
     /// A table whose rows refer to those of another.
     pub(super) fn create_referencing_table(&mut self) {
-        let targets =
-            self.usable(|table| table.has_primary_key && !table.wide_key && !table.is_unpublished_kind && table.parent.is_none());
+        let targets = self.usable(|table| {
+            table.has_primary_key && !table.wide_key && !table.is_unpublished_kind && table.parent.is_none()
+        });
         let Some(target) = self.one_of(&targets) else { return };
         let target = self.tables[target].clone();
         let mut table = self.draw_table(INT);
@@ -365,7 +372,8 @@ impl Generator {
                 generator.emit(format!("COMMENT ON TABLE {name} IS 'comment'"), None);
             }),
             (3, |generator, table| {
-                let (name, key) = (generator.tables[table].qualified(), generator.tables[table].key().name.clone());
+                let (name, key) =
+                    (generator.tables[table].qualified(), generator.tables[table].key().name.clone());
                 generator.touch_family(table);
                 generator.emit(format!("CREATE INDEX ON {name} (({key} + 1))"), "index created");
             }),
@@ -373,7 +381,8 @@ impl Generator {
             (3, Generator::change_persistence),
             (4, Generator::rename_type),
             (2, |generator, _| {
-                generator.emit("ALTER TYPE types.mood ADD VALUE IF NOT EXISTS 'new'", "enum with a new value");
+                generator
+                    .emit("ALTER TYPE types.mood ADD VALUE IF NOT EXISTS 'new'", "enum with a new value");
             }),
         ];
         self.weighted(choices)(self, index);
@@ -383,8 +392,11 @@ impl Generator {
         let number = self.number();
         let key = self.tables[index].key().clone();
         let column = schema::any_column(&mut self.rng, &key, number, self.major);
-        let mut sql =
-            format!("ALTER TABLE {} ADD COLUMN {}", self.tables[index].qualified(), schema::definition(&column, false));
+        let mut sql = format!(
+            "ALTER TABLE {} ADD COLUMN {}",
+            self.tables[index].qualified(),
+            schema::definition(&column, false)
+        );
         let mut covers = "column added";
         if column.generated.is_none() && self.chance(0.6) {
             let value = values::value(&mut self.rng, &column.kind);
@@ -457,7 +469,9 @@ impl Generator {
     }
 
     fn alter_type(&mut self, index: usize) {
-        let Some(column) = self.other_column(index).filter(|column| column.generated.is_none()) else { return };
+        let Some(column) = self.other_column(index).filter(|column| column.generated.is_none()) else {
+            return;
+        };
         self.emit(
             format!(
                 "ALTER TABLE {} ALTER COLUMN {} TYPE text USING {1}::text",
@@ -478,7 +492,10 @@ impl Generator {
         let index = self.one_of(&members).unwrap_or(index);
         let number = self.number();
         let name = schema::name(&mut self.rng, "renamed", number);
-        self.emit(format!("ALTER TABLE {} RENAME TO {name}", self.tables[index].qualified()), "table renamed");
+        self.emit(
+            format!("ALTER TABLE {} RENAME TO {name}", self.tables[index].qualified()),
+            "table renamed",
+        );
         self.touch(index);
         self.tables[index].name = name;
     }
@@ -518,7 +535,10 @@ impl Generator {
             self.emit(format!("UPDATE {name} SET {key} = {key}"), "update of a detached partition");
         }
         if self.chance(0.7) {
-            self.emit(format!("ALTER TABLE {parent_name} ATTACH PARTITION {name} {bound}"), "partition attached again");
+            self.emit(
+                format!("ALTER TABLE {parent_name} ATTACH PARTITION {name} {bound}"),
+                "partition attached again",
+            );
         } else {
             for table in self.descendants(index) {
                 self.touch(table);
@@ -548,7 +568,10 @@ impl Generator {
         let schema = self.any_schema();
         let from = self.tables[index].qualified();
         let what = self.one_of(&["TABLE", "MATERIALIZED VIEW"]).unwrap_or_default();
-        self.emit(format!("CREATE {what} {schema}.made{number} AS SELECT * FROM {from}"), "table made from a query");
+        self.emit(
+            format!("CREATE {what} {schema}.made{number} AS SELECT * FROM {from}"),
+            "table made from a query",
+        );
         if what != "TABLE" && self.chance(0.5) {
             self.emit(format!("REFRESH MATERIALIZED VIEW {schema}.made{number}"), None);
         }

@@ -91,7 +91,8 @@ impl Generator {
             format!("INSERT INTO {} ({}) VALUES {}", table.qualified(), names.join(", "), lines.join(", "));
         let mut covers = if lines.len() > 1 { "insert of several rows" } else { "insert" };
         if repeat {
-            let settable = table.other_columns().find(|column| column.generated.is_none() && column.values.is_none());
+            let settable =
+                table.other_columns().find(|column| column.generated.is_none() && column.values.is_none());
             let update = settable.filter(|_| table.has_identity()).cloned();
             let key = table.key_columns().join(", ");
             match update.filter(|_| self.rng.random_bool(0.6)) {
@@ -143,7 +144,9 @@ impl Generator {
         let id = self.rng.random_range(1..next);
         let count = self.rng.random_range(1..4);
         let mut condition = match self.rng.random_range(0..10) {
-            0..5 => format!("{key} IN (SELECT {key} FROM {name} ORDER BY {key} LIMIT {count} OFFSET {})", id % 7),
+            0..5 => {
+                format!("{key} IN (SELECT {key} FROM {name} ORDER BY {key} LIMIT {count} OFFSET {})", id % 7)
+            }
             5 => format!("{key} = {id}"),
             6 => format!("{key} BETWEEN {id} AND {}", id + 3),
             7 => format!("{key} % 4 = 1"),
@@ -176,11 +179,14 @@ impl Generator {
             sets.push(format!("{} = {value}", table.columns[1].name));
             covers = "update of a toasted key";
         }
-        let settable: Vec<_> =
-            table.other_columns().filter(|column| column.generated.is_none() && column.values.is_none()).collect();
+        let settable: Vec<_> = table
+            .other_columns()
+            .filter(|column| column.generated.is_none() && column.values.is_none())
+            .collect();
         let count = self.weighted(&[(2, 0), (8, 1), (3, 2), (1, 5)]);
         for column in settable.sample(&mut self.rng, count).cloned().collect::<Vec<_>>() {
-            let value = if self.chance(0.1) { column.name.clone() } else { column_value(&mut self.rng, column) };
+            let value =
+                if self.chance(0.1) { column.name.clone() } else { column_value(&mut self.rng, column) };
             sets.push(format!("{} = {value}", column.name));
         }
         if sets.is_empty() {
@@ -197,7 +203,8 @@ impl Generator {
 
     fn merge_into(&mut self, index: usize) {
         let table = self.tables[index].clone();
-        let settable = table.other_columns().find(|column| column.generated.is_none() && column.values.is_none());
+        let settable =
+            table.other_columns().find(|column| column.generated.is_none() && column.values.is_none());
         let Some(column) = settable else { return };
         let value = column_value(&mut self.rng, column);
         let first = self.rng.random_range(0..20);
@@ -217,7 +224,10 @@ impl Generator {
     fn select_for_update(&mut self, index: usize) {
         let rows = self.some_rows(index);
         let table = self.tables[index].qualified();
-        self.emit(format!("SELECT count(*) FROM (SELECT FROM {table} WHERE {rows} FOR UPDATE) q"), "select for update");
+        self.emit(
+            format!("SELECT count(*) FROM (SELECT FROM {table} WHERE {rows} FOR UPDATE) q"),
+            "select for update",
+        );
     }
 
     /// So many rows that their changes don't fit the smallest `logical_decoding_work_mem`.
@@ -236,7 +246,8 @@ impl Generator {
             );
             return;
         }
-        let (rows, length) = self.weighted(&[(4, (45, 1750)), (2, (300, 60)), (1, (130, 1750)), (1, (30, 4000))]);
+        let (rows, length) =
+            self.weighted(&[(4, (45, 1750)), (2, (300, 60)), (1, (130, 1750)), (1, (30, 4000))]);
         let first = self.next_id(index, rows);
         let (names, values) = bulk_columns(&table, &column.name, letter, length);
         self.emit(

@@ -30,7 +30,11 @@ impl Generator {
         if self.major >= 18 && self.chance(0.5) {
             let generated = self.one_of(&["none", "stored", "stored"]).unwrap_or_default();
             options.push(format!("publish_generated_columns = {generated}"));
-            covers.push(if generated == "none" { "generated columns: none" } else { "generated columns: stored" });
+            covers.push(if generated == "none" {
+                "generated columns: none"
+            } else {
+                "generated columns: stored"
+            });
         }
         let (what, kind) = match self.rng.random_range(0..20) {
             0..3 => {
@@ -44,9 +48,10 @@ impl Generator {
             6..8 => {
                 let schema = self.one_of(&self.schemas.clone()).unwrap_or_default();
                 match self.published_table(publication.needs_identity, false) {
-                    Some(table) => {
-                        (format!(" FOR TABLES IN SCHEMA {schema}, TABLE {table}"), "publication of a schema and a table")
-                    }
+                    Some(table) => (
+                        format!(" FOR TABLES IN SCHEMA {schema}, TABLE {table}"),
+                        "publication of a schema and a table",
+                    ),
                     None => return,
                 }
             }
@@ -124,7 +129,13 @@ impl Generator {
             let columns: Vec<_> = if careless || !needs_identity || table.identity == Identity::Full {
                 table.columns.iter().filter(is_testable).cloned().collect()
             } else {
-                table.columns.iter().take(1 + usize::from(table.wide_key)).filter(is_testable).cloned().collect()
+                table
+                    .columns
+                    .iter()
+                    .take(1 + usize::from(table.wide_key))
+                    .filter(is_testable)
+                    .cloned()
+                    .collect()
             };
             text += &format!(" WHERE ({})", self.filter(&columns));
         }
@@ -139,7 +150,8 @@ impl Generator {
                     // Virtual columns are tested, too; those in an old version aren't there.
                     terms.push(values::condition(&mut self.rng, &column.name, &column.kind));
                 }
-                _ => terms.push(self.one_of(&["true", "false", "NULL", "1 = 1"]).unwrap_or_default().to_owned()),
+                _ => terms
+                    .push(self.one_of(&["true", "false", "NULL", "1 = 1"]).unwrap_or_default().to_owned()),
             }
         }
         let operator = self.one_of(&[" AND ", " OR "]).unwrap_or_default();
@@ -229,7 +241,11 @@ impl Generator {
                 self.publications[index].name = new;
             }
             _ => {
-                self.emit_coverage_of_publication(index, "publication dropped", format!("DROP PUBLICATION {name}"));
+                self.emit_coverage_of_publication(
+                    index,
+                    "publication dropped",
+                    format!("DROP PUBLICATION {name}"),
+                );
                 self.publications[index].exists = false;
             }
         }

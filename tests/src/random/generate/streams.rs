@@ -35,10 +35,8 @@ impl Generator {
         let highest = if self.major >= 16 { 4 } else { 3 };
         let version = self.weighted(&[(2, 1), (2, 2), (3, 3), (if highest >= 4 { 4 } else { 0 }, 4)]);
         let slot = if self.chance(0.25) { SlotKind::TwoPhase } else { SlotKind::Plain };
-        let mut options = vec![
-            ("proto_version", version.to_string()),
-            ("publication_names", self.publication_names()),
-        ];
+        let mut options =
+            vec![("proto_version", version.to_string()), ("publication_names", self.publication_names())];
         // Now and then a version that is too low for what is asked.
         let careless = self.chance(0.01);
         if version >= 2 || careless {
