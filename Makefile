@@ -1,53 +1,50 @@
-# Each target says what it does in `make help`. The scripts that they call need nothing from here.
-SHELL := /bin/bash
-.SHELLFLAGS := -euo pipefail -c
-.DEFAULT_GOAL := help
-.PHONY: help setup build install uninstall demo test fmt lint fuzz clean
+# Set-up, build, tests. DEVELOPMENT.md tells more about each target.
 
-# Your server's pg_config. Without it, setup, demo and test use the servers that setup has fetched.
 PG_CONFIG ?=
 export PG_CONFIG
-# The servers that setup fetches.
-PG_MAJORS ?= 15 18
-export PG_MAJORS
-# Seconds that `make fuzz` takes.
-FUZZ_SECONDS ?= 60
 
-help: ## Tell what there is (the default)
-	@echo 'pgoutput_rs: a logical decoding output plugin that stands in for pgoutput'
-	@echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo
-	@echo 'PG_CONFIG=/path/of/pg_config names your own server: needed by install and uninstall, heeded by build and test.'
+.DEFAULT_GOAL := help
+.PHONY: help setup build install uninstall demo test lint fmt fuzz differential clean
 
-setup: ## Fetch what this machine lacks (Rust, libclang, PostgreSQL, cargo-pgrx) into a cache
+help:
+	@echo 'make demo                        sets up what is missing and shows replication at work'
+	@echo 'make test                        sets up what is missing and runs all tests'
+	@echo 'make install PG_CONFIG=...       builds for your server and installs there'
+	@echo 'make uninstall PG_CONFIG=...     takes it out again'
+	@echo 'make build PG_CONFIG=...         builds for your server into target/package'
+	@echo 'make setup                       only sets up (toolchain, servers), into a cache directory'
+	@echo 'make lint                        format and clippy'
+	@echo 'make fmt                         formats the code'
+	@echo 'make fuzz                        fuzzes the decoder (needs a nightly toolchain and cargo-fuzz)'
+	@echo 'make differential SEED=1 ROUNDS=100 [PG=18]   random workloads through both plugins'
+	@echo 'make clean                       removes what was built'
+
+setup:
 	@scripts/setup
 
-build: setup ## Build for the server of PG_CONFIG, or for the fetched PostgreSQL 18
-	@scripts/install build "$$(scripts/which-server)"
+build install: setup
+	@scripts/install $@ "$$PG_CONFIG"
 
-install: ## Build, and install into the server of PG_CONFIG
-	@scripts/install check "$(PG_CONFIG)"
-	@scripts/setup
-	@scripts/install install "$(PG_CONFIG)"
+uninstall:
+	@scripts/install uninstall "$$PG_CONFIG"
 
-uninstall: ## Take it out of the server of PG_CONFIG
-	@scripts/install uninstall "$(PG_CONFIG)"
-
-demo: setup ## Watch a stock subscriber replicate from pgoutput_rs, both ways to use it
+demo: setup
 	@scripts/demo
 
-test: setup ## Run every test: unit, property, inside a server, and on real clusters
+test: setup
 	@scripts/test
 
-fmt: setup ## Format the sources
-	@scripts/with-toolchain cargo fmt --all
-
-lint: setup ## Check format, and clippy for every fetched server
+lint: setup
 	@scripts/lint
 
-fuzz: ## Fuzz the message decoder for FUZZ_SECONDS (needs rustup's nightly and cargo-fuzz)
-	@scripts/fuzz "$(FUZZ_SECONDS)"
+fmt: setup
+	@. scripts/common.sh && use_toolchain && cargo fmt --all
 
-clean: ## Remove what was built (the cache of setup stays)
+fuzz:
+	cd fuzz && cargo +nightly fuzz run decode
+
+differential: setup
+	@scripts/differential
+
+clean:
 	rm -rf target fuzz/target
