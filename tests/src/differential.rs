@@ -29,10 +29,14 @@ struct Case {
     session: Vec<(String, String)>,
 }
 
+/// How many differences are shown.
+const SHOWN: usize = 5;
+
 /// What came in all cases together.
 #[derive(Debug, Default)]
 #[must_use = "a comparison of two empty streams shows nothing"]
 pub struct Seen {
+    streams: usize,
     counts: BTreeMap<char, usize>,
     errors: Vec<Response>,
     notices: Vec<Response>,
@@ -108,14 +112,21 @@ impl<'a> Differential<'a> {
         workload(&mut self.client()?).context("in the workload")?;
         let end = self.cluster.flushed(&self.database)?;
         let mut seen = Seen::default();
+        let mut differences = Vec::new();
         for case in &self.cases {
-            self.compare_replication(case, &slots, end, &mut seen)?;
+            differences.extend(self.compare_replication(case, &slots, end, &mut seen)?);
             if case.options.fit_sql() {
-                self.compare_peek(case, &slots, end, &mut seen)?;
+                differences.extend(self.compare_peek(case, &slots, end, &mut seen)?);
             }
         }
         self.drop_slots(&slots)?;
-        Ok(seen)
+        if differences.is_empty() {
+            return Ok(seen);
+        }
+        let total = differences.len();
+        differences.truncate(SHOWN);
+        let shown: String = differences.iter().map(|difference| format!("\n\n{difference}")).collect();
+        bail!("{total} of {} comparisons show a difference:{shown}", seen.streams)
     }
 
     /// Runs a script as the workload of [`Differential::run`].
@@ -165,28 +176,40 @@ impl<'a> Differential<'a> {
         Ok(seen)
     }
 
-    fn compare_replication(&self, case: &Case, slots: &[String; 2], end: Lsn, seen: &mut Seen) -> Result<()> {
+    fn compare_replication(
+        &self,
+        case: &Case,
+        slots: &[String; 2],
+        end: Lsn,
+        seen: &mut Seen,
+    ) -> Result<Option<String>> {
         let parameters = Parameters::replication(&self.database).with_all(&case.session);
         let read = |slot: &str| {
             Stream::replicate(self.cluster, &parameters, slot, &case.options, &Progress::until(end))
         };
         let [stock, ours] = slots;
         let (stock, ours) = (read(stock)?, read(ours)?);
-        compare(&stock, &ours, &case.options)
-            .with_context(|| format!("over a replication connection{}", case.session_text()))?;
+        let difference = compare(&stock, &ours, &case.options).err();
         seen.add(stock);
-        Ok(())
+        Ok(difference
+            .map(|difference| format!("over a replication connection{}:\n{difference}", case.session_text())))
     }
 
-    fn compare_peek(&self, case: &Case, slots: &[String; 2], end: Lsn, seen: &mut Seen) -> Result<()> {
+    fn compare_peek(
+        &self,
+        case: &Case,
+        slots: &[String; 2],
+        end: Lsn,
+        seen: &mut Seen,
+    ) -> Result<Option<String>> {
         let parameters = Parameters::sql(&self.database).with_all(&case.session);
         let read = |slot: &str| Stream::peek(self.cluster, &parameters, slot, &case.options, end);
         let [stock, ours] = slots;
         let (stock, ours) = (read(stock)?, read(ours)?);
-        compare(&stock, &ours, &case.options)
-            .with_context(|| format!("through the SQL functions{}", case.session_text()))?;
+        let difference = compare(&stock, &ours, &case.options).err();
         seen.add(stock);
-        Ok(())
+        Ok(difference
+            .map(|difference| format!("through the SQL functions{}:\n{difference}", case.session_text())))
     }
 
     /// Two slots at the same point: the first with the built-in plugin, the second with ours.
@@ -252,6 +275,7 @@ impl Live<'_> {
 
 impl Seen {
     fn add(&mut self, stream: Stream) {
+        self.streams += 1;
         for message in stream.messages() {
             *self.counts.entry(message.first().copied().map_or('?', char::from)).or_default() += 1;
         }

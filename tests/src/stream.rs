@@ -108,7 +108,12 @@ impl Stream {
         Ok(stream)
     }
 
-    fn read(
+    /// Reads a slot in a session that may be used again afterwards; see [`Stream::replicate`].
+    ///
+    /// # Errors
+    ///
+    /// When the connection breaks or the server raises an error. What came before is in the stream.
+    pub fn read(
         &mut self,
         connection: &mut Connection,
         slot: &str,
@@ -258,7 +263,7 @@ pub fn same_item(stock: &Item, ours: &Item) -> bool {
 }
 
 /// An error or notice without the names of slot and plugin, which are in its context.
-fn comparable(error: &Response) -> Response {
+pub fn comparable(error: &Response) -> Response {
     let mut error = error.clone();
     if let Some((_, rest)) = error.context.split_once("output plugin \"") {
         let rest = rest.split_once('"').map_or("", |(_, rest)| rest);
