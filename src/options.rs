@@ -7,8 +7,8 @@ use core::ffi::CStr;
 use std::ffi::CString;
 
 use crate::error::{Error, ProtocolFeature};
-use crate::server::BEHAVIOUR;
 use crate::server::context::{Context, PluginOption};
+use crate::server::{self, BEHAVIOUR};
 
 /// The lowest protocol version.
 const MINIMUM_PROTOCOL_VERSION: u32 = 1;
@@ -83,8 +83,12 @@ impl Options {
         for &(name, value) in given_options {
             match name.to_bytes() {
                 b"proto_version" => {
+                    let strict = server::is_strict_about_protocol_version();
+                    if strict {
+                        required(name, value)?;
+                    }
                     once(&mut given.protocol_version)?;
-                    options.protocol_version = protocol_version(required(name, value)?)?;
+                    options.protocol_version = protocol_version(required(name, value)?, strict)?;
                 }
                 b"publication_names" => {
                     once(&mut given.publication_names)?;
@@ -227,8 +231,8 @@ fn only_local_origin(value: &CStr) -> Result<bool, Error> {
 }
 
 /// Reads a protocol version as C's `strtoul` with base 10 does, which the built-in plugin uses: white space and a
-/// sign in front are fine, a minus wraps around, and an empty text is 0.
-fn protocol_version(given: &CStr) -> Result<u32, Error> {
+/// sign in front are fine, a minus wraps around, and an empty text is 0 unless `strict`.
+fn protocol_version(given: &CStr, strict: bool) -> Result<u32, Error> {
     let text = given.to_bytes();
     let is_space = |byte: &u8| matches!(byte, b' ' | b'\t'..=b'\r');
     let trimmed = &text[text.iter().take_while(|byte| is_space(byte)).count()..];
@@ -237,7 +241,7 @@ fn protocol_version(given: &CStr) -> Result<u32, Error> {
         [b'+', rest @ ..] => (false, rest),
         _ => (false, trimmed),
     };
-    if text.is_empty() {
+    if text.is_empty() && !strict {
         return Ok(0);
     }
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {

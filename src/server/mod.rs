@@ -78,6 +78,26 @@ pub const BEHAVIOUR: Behaviour = Behaviour {
     generated_columns: cfg!(any(feature = "pg18", feature = "pg19")),
 };
 
+/// Whether the built-in plugin refuses an empty `proto_version`, and misses the value of one before it minds that it is
+/// the second. This changed in a minor release, so the running server is asked, not the one that was built for.
+pub fn is_strict_about_protocol_version() -> bool {
+    /// 15.20; of the other majors no release with the change has been seen.
+    const FIRST_STRICT: u32 = 150_020;
+    if !cfg!(feature = "pg15") {
+        return false;
+    }
+    // SAFETY: the setting exists in every server; its value is a NUL-terminated string of the server's.
+    let version = unsafe {
+        let value = pg_sys::GetConfigOption(c"server_version_num".as_ptr(), false, false);
+        CStr::from_ptr(value)
+    };
+    version
+        .to_str()
+        .ok()
+        .and_then(|version| version.parse().ok())
+        .is_some_and(|version: u32| version >= FIRST_STRICT)
+}
+
 /// The message for a protocol version above the highest.
 pub const PROTOCOL_VERSION_TOO_HIGH: &CStr = if cfg!(feature = "pg15") {
     c"client sent proto_version=%d but we only support protocol %d or lower"
