@@ -121,15 +121,19 @@ pub struct Column {
     index: u16,
     /// Whether its values can be toasted.
     varlena: bool,
-    /// Its type's place in the type cache.
-    type_index: u32,
+    /// Its type.
+    type_oid: Oid,
+    /// Its type's place in the type cache, once a value has asked for it.
+    ///
+    /// Not before: reading a catalog is what notices that the transaction being decoded has been aborted meanwhile,
+    /// which ends its changes, so types are looked up no earlier and no later than the built-in plugin does.
+    type_index: Option<u32>,
 }
 
 /// What of a row is published, and how.
 #[derive(Debug)]
 pub struct Columns {
     columns: Vec<Column>,
-    types: Vec<Oid>,
     /// The type cache's generation that the types' places belong to.
     generation: Option<u32>,
 }
@@ -137,23 +141,23 @@ pub struct Columns {
 impl Columns {
     /// The columns that are made of these attributes, in their order.
     pub fn new<'a>(attributes: impl Iterator<Item = Attribute<'a>>) -> Self {
-        let mut columns = Columns { columns: Vec::new(), types: Vec::new(), generation: None };
+        let mut columns = Columns { columns: Vec::new(), generation: None };
         for attribute in attributes {
             columns.columns.push(Column {
                 index: (attribute.number() - 1) as u16,
                 varlena: attribute.is_varlena(),
-                type_index: 0,
+                type_oid: attribute.type_oid(),
+                type_index: None,
             });
-            columns.types.push(attribute.type_oid());
         }
         columns
     }
 
     /// Makes them follow the type cache.
-    fn refresh(&mut self, types: &mut TypeCache) {
+    fn refresh(&mut self, types: &TypeCache) {
         if self.generation != Some(types.generation) {
-            for (column, oid) in self.columns.iter_mut().zip(&self.types) {
-                column.type_index = types.index(*oid);
+            for column in &mut self.columns {
+                column.type_index = None;
             }
             self.generation = Some(types.generation);
         }
@@ -169,7 +173,7 @@ impl Columns {
     ) -> Result<(), Error> {
         self.refresh(types);
         row::tuple_columns(buffer, self.columns.len() as u16);
-        for column in &self.columns {
+        for column in &mut self.columns {
             let index = usize::from(column.index);
             if values.nulls[index] {
                 row::null(buffer);
@@ -181,8 +185,12 @@ impl Columns {
                 row::unchanged_toast(buffer);
                 continue;
             }
+            let type_index = match column.type_index {
+                Some(type_index) => type_index,
+                None => *column.type_index.insert(types.index(column.type_oid)),
+            };
             let TypeCache { types, formatter, .. } = types;
-            match &mut types[column.type_index as usize] {
+            match &mut types[type_index as usize] {
                 // SAFETY: the native type and the function are those that pg_type has for the column's type.
                 Output::Text { native, function } => unsafe {
                     if !native.is_some_and(|native| formatter.write_text(buffer, native, value, settings)) {
