@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom, Write as _};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::thread;
@@ -147,7 +147,7 @@ impl Cluster {
             .arg("-k")
             .arg(&self.directory)
             .args(["-p", &self.port.to_string()])
-            .stdin(std::process::Stdio::null())
+            .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log);
         run_as_server_user(&mut command)?;
@@ -279,6 +279,25 @@ impl Cluster {
             .env("PGUSER", USER)
             .current_dir("/");
         command
+    }
+
+    /// Runs a script as psql does: each statement is a transaction of its own, if the script doesn't say otherwise.
+    ///
+    /// # Errors
+    ///
+    /// When a statement fails, which ends the script.
+    pub fn run_script(&self, database: &str, script: &str) -> Result<()> {
+        let mut psql = self.program("psql");
+        psql.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", database]).stdin(Stdio::piped());
+        psql.stdout(Stdio::null()).stderr(Stdio::piped()).env("PGCLIENTENCODING", "UTF8");
+        let mut psql = psql.spawn().context("can't run psql")?;
+        let mut stdin = psql.stdin.take().context("no standard input")?;
+        // When psql ends before the end of the script, its own words tell why.
+        let _ = stdin.write_all(script.as_bytes());
+        drop(stdin);
+        let output = psql.wait_with_output()?;
+        ensure!(output.status.success(), "psql failed:\n{}", String::from_utf8_lossy(&output.stderr));
+        Ok(())
     }
 
     /// Makes a database with a name of its own.

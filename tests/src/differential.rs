@@ -129,13 +129,13 @@ impl<'a> Differential<'a> {
         bail!("{total} of {} comparisons show a difference:{shown}", seen.streams)
     }
 
-    /// Runs a script as the workload of [`Differential::run`].
+    /// Runs a script as psql does, as the workload of [`Differential::run`].
     ///
     /// # Errors
     ///
     /// As there, or when the script fails.
     pub fn run_script(&self, script: &str) -> Result<Seen> {
-        self.run(|client| Ok(client.batch_execute(script)?))
+        self.run(|_| self.cluster.run_script(&self.database, script))
     }
 
     /// Streams both slots with the options of the first case while the workload runs, so that the plugins see
