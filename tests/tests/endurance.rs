@@ -35,7 +35,9 @@ fn set_up(cluster: &Cluster, plugin: &str) -> Result<String> {
          CREATE TABLE filtered (id int PRIMARY KEY, n int);
          ALTER TABLE filtered REPLICA IDENTITY FULL;
          CREATE PUBLICATION p FOR TABLE t;
-         CREATE PUBLICATION divided FOR TABLE t, filtered WHERE (100 / n > 0)",
+         CREATE PUBLICATION divided FOR TABLE t, filtered WHERE (100 / n > 0);
+         CREATE PUBLICATION one_list FOR TABLE t (id, v);
+         CREATE PUBLICATION another_list FOR TABLE t (id, n)",
     )?;
     client.execute(
         "SELECT pg_create_logical_replication_slot($1::text::name, $2::text::name)",
@@ -111,6 +113,7 @@ fn errors_in_sql_functions(test: &Test) -> Result<()> {
         ("UTF8", Options::new(1, "divided").binary(), "22012"),
         ("LATIN1", Options::new(2, "divided").with("streaming", "on").messages(), "22P05"),
         ("UTF8", Options::new(1, "p").with("unknown", "x"), "XX000"),
+        ("UTF8", Options::new(1, "one_list, another_list"), "0A000"),
     ];
     let mut before = None;
     for round in 0..WARM_UP + ERRORS {
