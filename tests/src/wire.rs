@@ -271,6 +271,15 @@ impl Connection {
     ///
     /// When the server says so; the connection can be used on.
     pub fn query(&mut self, command: &str) -> Result<Vec<Row>, Error> {
+        self.query_with_data(command, &[])
+    }
+
+    /// The same for a COPY … FROM STDIN, which gets its data.
+    ///
+    /// # Errors
+    ///
+    /// As [`Connection::query`].
+    pub fn query_with_data(&mut self, command: &str, data: &[u8]) -> Result<Vec<Row>, Error> {
         let mut message = BytesMut::new();
         frontend::query(command, &mut message)?;
         self.send(&message)?;
@@ -293,6 +302,12 @@ impl Connection {
                         return Err(Error::Server(Box::new(response)));
                     }
                     error = Some(response);
+                }
+                backend::COPY_IN_RESPONSE_TAG => {
+                    let mut message = BytesMut::new();
+                    frontend::CopyData::new(data)?.write(&mut message);
+                    frontend::copy_done(&mut message);
+                    self.send(&message)?;
                 }
                 backend::READY_FOR_QUERY_TAG => {
                     return error.map_or(Ok(rows), |error| Err(Error::Server(Box::new(error))));

@@ -7,6 +7,7 @@ use pgoutput_protocol::{Lsn, Message, MessageType, OldTupleKind, ReplicaIdentity
 
 use super::case::{SlotKind, StreamSpec, Via, is_on};
 use crate::stream::{Item, Place, Stream};
+use crate::wire::Response;
 
 /// A change as a plugin tells of it that knows of no publications.
 #[derive(Debug)]
@@ -67,14 +68,14 @@ impl Coverage {
     }
 
     /// A statement has been run.
-    pub fn statement(&mut self, covers: &[&'static str], sql: &str, error: Option<&postgres::Error>) {
+    pub fn statement(&mut self, covers: &[&'static str], sql: &str, error: Option<&Response>) {
         self.statements += 1;
-        match error.and_then(postgres::Error::as_db_error) {
+        match error {
             None => covers.iter().for_each(|covers| self.count(STATEMENTS, *covers)),
             Some(error) => {
-                let failed = self.failed.entry(error.code().code().to_owned()).or_default();
+                let failed = self.failed.entry(error.code.clone()).or_default();
                 failed.0 += 1;
-                failed.1 = format!("{}: {sql:.160}", error.message());
+                failed.1 = format!("{}: {sql:.160}", error.message);
             }
         }
     }

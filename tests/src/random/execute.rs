@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::Write as _;
 
 use anyhow::{Context, Error, Result};
 use pgoutput_protocol::Lsn;
@@ -12,7 +11,7 @@ use super::case::{Action, Case, SESSIONS, SlotKind, StreamSpec, Via, is_copy};
 use super::coverage::{Coverage, Truth};
 use crate::server::plugin;
 use crate::stream::{Item, Progress, Stream, compare, same_item};
-use crate::wire::{Connection, Parameters};
+use crate::wire::{self, Connection, Parameters};
 use crate::{Cluster, quote, wait_until};
 
 /// After so many cases, a new database: the catalogs of the old one have grown.
@@ -33,20 +32,7 @@ pub struct Runner<'a> {
 /// What is changed in the options of one of the two plugins.
 pub type Sabotage = fn(&StreamSpec) -> StreamSpec;
 
-/// A database and the sessions in it.
-#[derive(Debug)]
-struct Database {
-    name: String,
-    cases: u32,
-    control: Control,
-    sessions: Vec<Session>,
-    /// Sessions that read slots of the built-in plugin and of ours.
-    readers: [Reader; 2],
-}
-
 struct Control(Client);
-
-struct Session(Client);
 
 impl fmt::Debug for Control {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -54,10 +40,16 @@ impl fmt::Debug for Control {
     }
 }
 
-impl fmt::Debug for Session {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("session")
-    }
+/// A database and the sessions in it.
+#[derive(Debug)]
+struct Database {
+    name: String,
+    cases: u32,
+    /// For what isn't a statement of a case.
+    control: Control,
+    sessions: Vec<Connection>,
+    /// Sessions that read slots of the built-in plugin and of ours.
+    readers: [Reader; 2],
 }
 
 #[derive(Debug)]
@@ -171,9 +163,8 @@ impl Database {
         let control = Control(cluster.client(&name)?);
         let sessions = (0..SESSIONS)
             .map(|_| {
-                let mut client = cluster.client(&name)?;
-                client.batch_execute(&format!("SET lock_timeout = '{LOCK_TIMEOUT}'"))?;
-                Ok(Session(client))
+                let parameters = Parameters::sql(&name).with("lock_timeout", LOCK_TIMEOUT);
+                Ok(cluster.connect(&parameters)?)
             })
             .collect::<Result<_>>()?;
         let reader = || -> Result<Reader> {
@@ -188,12 +179,12 @@ impl Database {
 
     /// Removes all that a case left.
     fn clean(&mut self) -> Result<()> {
-        for Session(session) in &mut self.sessions {
-            session.batch_execute("ROLLBACK")?;
+        for session in &mut self.sessions {
+            session.query("ROLLBACK")?;
             // Fails for those that have none.
-            let _ = session.batch_execute("SELECT pg_replication_origin_session_reset()");
-            session.batch_execute("DISCARD ALL")?;
-            session.batch_execute(&format!("SET lock_timeout = '{LOCK_TIMEOUT}'"))?;
+            let _ = session.query("SELECT pg_replication_origin_session_reset()");
+            session.query("DISCARD ALL")?;
+            session.take_notices();
         }
         let control = &mut self.control.0;
         for row in
@@ -245,7 +236,7 @@ impl Run<'_, '_> {
         let case = self.case;
         for step in &case.setup {
             if let Action::Sql(_, sql) = &step.action {
-                let outcome = execute(&mut self.database.control.0, sql);
+                let outcome = execute(&mut self.database.sessions[0], sql);
                 self.note(&step.covers, sql, outcome)?;
             }
         }
@@ -253,7 +244,7 @@ impl Run<'_, '_> {
         for step in &case.steps {
             match &step.action {
                 Action::Sql(session, sql) => {
-                    let outcome = execute(&mut self.database.sessions[*session].0, sql);
+                    let outcome = execute(&mut self.database.sessions[*session], sql);
                     self.note(&step.covers, sql, outcome)?;
                 }
                 Action::Advance => {
@@ -283,19 +274,14 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    fn note(
-        &mut self,
-        covers: &[&'static str],
-        sql: &str,
-        outcome: Result<(), postgres::Error>,
-    ) -> Result<()> {
-        if let Err(error) = &outcome
-            && error.as_db_error().is_none()
-        {
-            return Err(Error::msg(format!("the connection broke in {sql}: {error}")));
-        }
+    fn note(&mut self, covers: &[&'static str], sql: &str, outcome: Result<(), wire::Error>) -> Result<()> {
+        let error = match outcome {
+            Ok(()) => None,
+            Err(wire::Error::Server(error)) if error.severity == "ERROR" => Some(error),
+            Err(error) => return Err(error).with_context(|| format!("the connection broke in {sql}")),
+        };
         if let Some(coverage) = &mut self.coverage {
-            coverage.statement(covers, sql, outcome.err().as_ref());
+            coverage.statement(covers, sql, error.as_deref());
         }
         Ok(())
     }
@@ -425,12 +411,10 @@ fn signature(stock: &Stream, ours: &Stream) -> String {
 }
 
 /// Runs a statement, with its data if it is a COPY.
-fn execute(client: &mut Client, sql: &str) -> Result<(), postgres::Error> {
-    let Some((copy, data)) = sql.split_once('\n').filter(|_| is_copy(sql)) else {
-        return client.batch_execute(sql);
+fn execute(session: &mut Connection, sql: &str) -> Result<(), wire::Error> {
+    match sql.split_once('\n').filter(|_| is_copy(sql)) {
+        Some((copy, data)) => session.query_with_data(copy, format!("{data}\n").as_bytes())?,
+        None => session.query(sql)?,
     };
-    let mut writer = client.copy_in(copy)?;
-    // What goes wrong is told by the end.
-    let _ = writeln!(writer, "{data}");
-    writer.finish().map(|_| ())
+    Ok(())
 }

@@ -258,7 +258,7 @@ impl Generator {
 
     fn workload(&mut self) {
         let sessions = self.weighted(&[(5, 1), (3, 2), (2, SESSIONS)]);
-        for _ in 0..self.rng.random_range(15..50) {
+        for _ in 0..self.rng.random_range(25..90) {
             let session = self.rng.random_range(0..sessions);
             self.session = Some(session);
             if self.sessions[session].levels.is_empty() {
@@ -287,14 +287,15 @@ impl Generator {
 
     fn outside_transaction(&mut self) {
         type Choice = fn(&mut Generator);
+        let whole = self.weight_of_whole_tables();
         let mut choices: Vec<(u32, Choice)> = vec![
             (50, Generator::begin),
             (22, Generator::change_rows),
-            (4, Generator::truncate),
-            (7, Generator::change_schema),
+            (4 * whole, Generator::truncate),
+            (14 * whole, Generator::change_schema),
             (5, Generator::change_publications),
             (4, Generator::logical_message),
-            (3, Generator::maintain),
+            (3 * whole, Generator::maintain),
             (2, Generator::rename_schema),
         ];
         if !self.prepared.is_empty() {
@@ -308,12 +309,13 @@ impl Generator {
 
     fn inside_transaction(&mut self) {
         type Choice = fn(&mut Generator);
+        let whole = self.weight_of_whole_tables();
         let mut choices: Vec<(u32, Choice)> = vec![
             (50, Generator::change_rows),
             (12, Generator::savepoint),
             (6, Generator::bulk),
-            (4, Generator::truncate),
-            (5, Generator::change_schema),
+            (4 * whole, Generator::truncate),
+            (7 * whole, Generator::change_schema),
             (2, Generator::change_publications),
             (5, Generator::logical_message),
             (1, Generator::fail),
@@ -327,6 +329,11 @@ impl Generator {
             choices.push((15, Generator::set_origin_of_transaction));
         }
         self.weighted(&choices)(self);
+    }
+
+    /// What takes a whole table waits for others in vain, mostly.
+    fn weight_of_whole_tables(&mut self) -> u32 {
+        if self.others_are_open() && self.chance(0.7) { 0 } else { 1 }
     }
 
     fn begin(&mut self) {

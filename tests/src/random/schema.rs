@@ -181,6 +181,8 @@ pub struct Publication {
     pub all_tables: bool,
     /// Whether updates or deletes are published.
     pub needs_identity: bool,
+    /// Whether rows of partitions are published under the name of the ancestor.
+    pub via_root: bool,
 }
 
 impl Publication {

@@ -32,7 +32,7 @@ impl Generator {
             values: None,
         };
         let mut columns = vec![key.clone()];
-        let wide_key = self.chance(0.2);
+        let wide_key = self.chance(0.25);
         if wide_key {
             let kind = Type { covers: "toastable key column", ..TEXT };
             columns.push(Column { name: "tk".to_owned(), kind, generated: None, values: None });
@@ -117,7 +117,11 @@ impl Generator {
         if table.has_primary_key {
             definitions.push(format!("PRIMARY KEY ({})", table.key_columns().join(", ")));
         }
-        let storage = if self.chance(0.35) { " WITH (toast_tuple_target = 128)" } else { "" };
+        let storage = if self.chance(if table.wide_key { 0.6 } else { 0.35 }) {
+            " WITH (toast_tuple_target = 128)"
+        } else {
+            ""
+        };
         let name = table.qualified();
         let covers = match prefix {
             "" => "table",
@@ -129,9 +133,9 @@ impl Generator {
         if !holes.is_empty() {
             self.emit(format!("ALTER TABLE {name} {}", holes.join(", ")), "table with dropped columns");
         }
-        self.draw_agreed_list(index);
         self.set_storage(index, 0.5);
         self.set_identity(index);
+        self.draw_agreed_list(index);
     }
 
     fn draw_agreed_list(&mut self, index: usize) {
@@ -144,9 +148,12 @@ impl Generator {
     pub(super) fn draw_column_list(&mut self, index: usize) -> Vec<String> {
         let table = self.tables[index].clone();
         let mut list: Vec<String> = if table.has_identity() { table.key_columns() } else { Vec::new() };
+        // Rows of a partition are told by the partition's identity.
+        let is_full = self.family(index).iter().any(|member| self.tables[*member].identity == Identity::Full);
         for column in &table.columns {
-            let is_listed = table.identity == Identity::Full || self.chance(0.5);
-            let may_be_listed = column.generated.is_none() || self.major >= 18;
+            let is_listed = is_full || self.chance(0.5);
+            let may_be_listed =
+                column.generated.as_ref().is_none_or(|generated| self.major >= 18 && !generated.is_virtual);
             if is_listed && may_be_listed && !list.contains(&column.name) {
                 list.push(column.name.clone());
             }
@@ -280,7 +287,6 @@ impl Generator {
             covers,
         );
         let root = self.add_table(root);
-        self.draw_agreed_list(root);
         self.set_storage(root, 0.4);
         let identity = self.draw_identity();
         for bound in strategy.bounds() {
@@ -288,6 +294,7 @@ impl Generator {
         }
         let own = if self.chance(0.5) { identity } else { self.draw_identity() };
         self.set_identity_to(root, own);
+        self.draw_agreed_list(root);
     }
 
     fn create_partition(&mut self, parent: usize, bound: &'static str, depth: u32, identity: Identity) {
@@ -346,7 +353,11 @@ impl Generator {
     pub(super) fn change_schema(&mut self) {
         type Choice = fn(&mut Generator, usize);
         let usable = self.usable(|table| table.parent.is_none() && table.schema != "pg_temp");
-        let Some(index) = self.one_of(&usable) else { return self.create_table() };
+        let partitioned: Vec<_> =
+            usable.iter().copied().filter(|table| self.tables[*table].strategy.is_some()).collect();
+        let prefers_partitioned = self.chance(0.4);
+        let partitioned = self.one_of(&partitioned).filter(|_| prefers_partitioned);
+        let Some(index) = partitioned.or_else(|| self.one_of(&usable)) else { return self.create_table() };
         // All of the tree is locked, and nobody else may hold any of it.
         let own = self.session.map(super::Holder::Session);
         let is_held = |table: &usize| self.tables[*table].holder.is_some_and(|holder| Some(holder) != own);

@@ -8,7 +8,7 @@ use crate::random::schema::{Identity, Table, column_value};
 use crate::random::values::{self, Class};
 
 /// How long values of the second key column are, at most: an index row holds 2,704 bytes.
-const LONGEST_KEY: usize = 2000;
+const LONGEST_KEY: usize = 1300;
 
 impl Generator {
     /// Any statement that changes rows.
@@ -165,7 +165,7 @@ impl Generator {
         let key = &table.key().name;
         let mut sets = Vec::new();
         let mut covers = "update";
-        if table.parent.is_none() && self.chance(0.3) {
+        if table.parent.is_none() && self.chance(0.4) {
             covers = if table.strategy.is_some() { "update of a partition key" } else { "update of a key" };
             sets.push(match self.rng.random_range(0..8) {
                 0 | 1 => format!("{key} = -{key} - 1"),

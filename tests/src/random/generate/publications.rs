@@ -16,14 +16,17 @@ impl Generator {
             _ => format!("p{number}"),
         };
         let (publish, needs_identity) = self.draw_publish();
-        let mut publication = Publication { name, exists: false, all_tables: false, needs_identity };
+        let mut publication =
+            Publication { name, exists: false, all_tables: false, needs_identity, via_root: false };
         let mut options = Vec::new();
         let mut covers = vec![];
         if let Some(publish) = publish {
             options.push(format!("publish = '{publish}'"));
             covers.push("publication of some actions");
         }
-        if self.chance(0.4) {
+        let via_root = self.chance(0.4);
+        publication.via_root = via_root;
+        if via_root {
             options.push("publish_via_partition_root = true".to_owned());
             covers.push("publication via root");
         }
@@ -37,31 +40,34 @@ impl Generator {
             });
         }
         let (what, kind) = match self.rng.random_range(0..20) {
-            0..3 => {
+            0..2 => {
                 publication.all_tables = true;
                 (" FOR ALL TABLES".to_owned(), "publication of all tables")
             }
-            3..6 => {
+            2..5 => {
                 let schema = self.one_of(&self.schemas.clone()).unwrap_or_default();
                 (format!(" FOR TABLES IN SCHEMA {schema}"), "publication of a schema")
             }
-            6..8 => {
+            5..7 => {
                 let schema = self.one_of(&self.schemas.clone()).unwrap_or_default();
-                match self.published_table(publication.needs_identity, false) {
-                    Some(table) => (
+                match self.published_table(publication.needs_identity, false, via_root) {
+                    Some((_, table)) => (
                         format!(" FOR TABLES IN SCHEMA {schema}, TABLE {table}"),
                         "publication of a schema and a table",
                     ),
                     None => return,
                 }
             }
-            8 => (String::new(), "publication of nothing"),
+            7 => (String::new(), "publication of nothing"),
             _ => {
+                let mut indexes = Vec::new();
                 let mut tables = Vec::new();
                 for _ in 0..self.rng.random_range(1..5) {
-                    if let Some(table) = self.published_table(publication.needs_identity, true)
-                        && !tables.contains(&table)
+                    if let Some((index, table)) =
+                        self.published_table(publication.needs_identity, true, via_root)
+                        && !indexes.contains(&index)
                     {
+                        indexes.push(index);
                         tables.push(table);
                     }
                 }
@@ -103,8 +109,13 @@ impl Generator {
         (Some(actions.join(", ")), needs_identity)
     }
 
-    /// A table as it stands in FOR TABLE.
-    fn published_table(&mut self, needs_identity: bool, list_allowed: bool) -> Option<String> {
+    /// A table, and how it stands in FOR TABLE.
+    fn published_table(
+        &mut self,
+        needs_identity: bool,
+        list_allowed: bool,
+        via_root: bool,
+    ) -> Option<(usize, String)> {
         let careless = self.chance(0.08);
         let wants_partition = self.chance(0.2);
         let wanted = self.usable(|table| {
@@ -115,6 +126,10 @@ impl Generator {
         let index = self.one_of(&wanted)?;
         let table = self.tables[index].clone();
         let mut text = table.qualified();
+        // A partitioned table has these only if rows are published under its name.
+        if table.strategy.is_some() && !via_root && self.chance(0.95) {
+            return Some((index, text));
+        }
         if list_allowed {
             let list = match &table.agreed_list {
                 _ if self.chance(0.12) => Some(self.draw_column_list(index)),
@@ -124,7 +139,7 @@ impl Generator {
                 text += &format!(" ({})", list.join(", "));
             }
         }
-        if self.chance(0.5) {
+        if self.chance(0.6) {
             let is_testable = |column: &&Column| !column.kind.sql.contains("types.");
             let columns: Vec<_> = if careless || !needs_identity || table.identity == Identity::Full {
                 table.columns.iter().filter(is_testable).cloned().collect()
@@ -139,7 +154,7 @@ impl Generator {
             };
             text += &format!(" WHERE ({})", self.filter(&columns));
         }
-        Some(text)
+        Some((index, text))
     }
 
     fn filter(&mut self, columns: &[Column]) -> String {
@@ -167,14 +182,16 @@ impl Generator {
 
     /// Any statement that changes a publication, or makes one.
     pub(super) fn change_publications(&mut self) {
-        let existing: Vec<_> =
-            (0..self.publications.len()).filter(|index| self.publications[*index].exists).collect();
+        let existing: Vec<_> = (0..self.publications.len())
+            .filter(|index| self.publications[*index].exists && !self.publications[*index].all_tables)
+            .collect();
         let Some(index) = self.one_of(&existing).filter(|_| self.chance(0.75)) else {
             return self.create_publication();
         };
         let Publication { needs_identity, .. } = self.publications[index];
         let name = self.publications[index].quoted();
-        let table = self.published_table(needs_identity, true);
+        let via_root = self.publications[index].via_root;
+        let table = self.published_table(needs_identity, true, via_root).map(|(_, table)| table);
         let table_of = |table: Option<String>| table.unwrap_or_else(|| "missing".to_owned());
         let usable = self.usable(|table| !table.is_unpublished_kind);
         let plain = self.one_of(&usable).map(|table| self.tables[table].qualified());
@@ -222,6 +239,7 @@ impl Generator {
                     "via root changed",
                     format!("ALTER PUBLICATION {name} SET (publish_via_partition_root = {value})"),
                 );
+                self.publications[index].via_root = value;
             }
             17..19 if self.major >= 18 => {
                 let value = self.one_of(&["none", "stored"]).unwrap_or_default();
