@@ -3,11 +3,12 @@
 //! Environment:
 //! - `SEED` and `ROUNDS`: what is run; 1 and 100.
 //! - `ROUND`: this round alone.
+//! - `CASE`: no round, but the script in this file.
 //! - `PG`: this major alone, of the servers that the environment names.
 //! - `DIFFERENCES`: the directory for small cases that show a difference; `target/differences`.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use std::time::Instant;
 use std::{env, fs};
 
 use anyhow::{Context, Result};
-use pgoutput_tests::random::{Coverage, Difference, Runner, generate, shrink};
+use pgoutput_tests::random::{Case, Coverage, Difference, Runner, generate, shrink};
 use pgoutput_tests::{Cluster, Server, Settings, workdir};
 
 /// From so many rounds on, every kind has to be seen.
@@ -57,11 +58,29 @@ fn run() -> Result<bool> {
         Some(major) => vec![Server::from_env(major)?],
         None => Server::all_from_env()?,
     };
+    let script = variable::<PathBuf>("CASE")?;
     let mut passed = true;
-    for server in servers {
-        passed &= run_on(&Arc::new(server), seed, rounds.clone())?;
+    for server in servers.into_iter().map(Arc::new) {
+        passed &= match &script {
+            Some(script) => run_script(&server, script)?,
+            None => run_on(&server, seed, rounds.clone())?,
+        };
     }
     Ok(passed)
+}
+
+fn run_script(server: &Arc<Server>, path: &Path) -> Result<bool> {
+    let script = fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
+    let case = Case::parse(&script)?;
+    let cluster = Cluster::start(server, &Settings::default())?;
+    let mut coverage = Coverage::default();
+    let differences = Runner::new(&cluster).run(&case, Some(&mut coverage))?;
+    println!("{server}:\n{coverage}");
+    for difference in &differences {
+        println!("{}", difference.text);
+    }
+    println!("{server}: {} of {} streams differ", differences.len(), case.streams.len());
+    Ok(differences.is_empty())
 }
 
 fn run_on(server: &Arc<Server>, seed: u64, rounds: std::ops::Range<u64>) -> Result<bool> {

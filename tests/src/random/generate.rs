@@ -314,6 +314,7 @@ impl Generator {
             (50, Generator::change_rows),
             (12, Generator::savepoint),
             (6, Generator::bulk),
+            (2, Generator::many_subtransactions),
             (4 * whole, Generator::truncate),
             (7 * whole, Generator::change_schema),
             (2, Generator::change_publications),

@@ -254,7 +254,11 @@ fn text(rng: &mut impl Rng, limit: usize) -> String {
         let text = PLAIN.choose(rng).copied().unwrap_or_default();
         return if limit < 20 { format!("left({text}, {limit})") } else { text.to_owned() };
     }
-    let (length, plain) = (*LENGTHS.choose(rng).unwrap_or(&0), rng.random_bool(0.5));
+    let mut length = *LENGTHS.choose(rng).unwrap_or(&0);
+    if rng.random_bool(0.01) {
+        length *= 40;
+    }
+    let plain = rng.random_bool(0.5);
     long_text(rng, length, plain)
 }
 

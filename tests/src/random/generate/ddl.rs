@@ -174,7 +174,9 @@ impl Generator {
                 Class::Text(usize::MAX) | Class::Bytes | Class::Json | Class::TextArray
             );
             let is_virtual = column.generated.as_ref().is_some_and(|generated| generated.is_virtual);
-            if !is_toastable || is_virtual || !self.chance(probability) {
+            // A key that is toasted shows how rows are completed for filters.
+            let is_key = column.name == "tk";
+            if !is_toastable || is_virtual || !(is_key || self.chance(probability)) {
                 continue;
             }
             let (storage, covers) = self.weighted(&[

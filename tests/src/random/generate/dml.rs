@@ -150,6 +150,7 @@ impl Generator {
             5 => format!("{key} = {id}"),
             6 => format!("{key} BETWEEN {id} AND {}", id + 3),
             7 => format!("{key} % 4 = 1"),
+            8 if self.chance(0.2) => "true".to_owned(),
             _ => format!("{key} IN (SELECT {key} FROM {name} ORDER BY {key} DESC LIMIT {count})"),
         };
         // Each session has rows of its own, so that they don't wait for each other all the time.
@@ -257,6 +258,27 @@ impl Generator {
                 first + rows - 1
             ),
             "large transaction",
+        );
+    }
+
+    /// A statement with more subtransactions than a backend remembers in shared memory, some of them rolled back.
+    pub(super) fn many_subtransactions(&mut self) {
+        let usable = self.usable(|table| table.parent.is_none() && table.schema != "pg_temp");
+        let Some(index) = self.one_of(&usable) else { return };
+        let rows = self.weighted(&[(1, 6), (1, 80)]);
+        let first = self.next_id(index, rows);
+        let table = &self.tables[index];
+        let names = table.key_columns().join(", ");
+        let values = if table.wide_key { "i, 'k'" } else { "i" };
+        self.emit(
+            format!(
+                "DO $$BEGIN FOR i IN {first}..{} LOOP BEGIN INSERT INTO {} ({names}) VALUES ({values}); \
+                 IF i % 3 = 0 THEN RAISE EXCEPTION 'no'; END IF; EXCEPTION WHEN raise_exception THEN NULL; END; \
+                 END LOOP; END$$",
+                first + rows - 1,
+                table.qualified()
+            ),
+            "many subtransactions",
         );
     }
 

@@ -116,7 +116,7 @@ impl Generator {
         list_allowed: bool,
         via_root: bool,
     ) -> Option<(usize, String)> {
-        let careless = self.chance(0.08);
+        let careless = self.chance(0.05);
         let wants_partition = self.chance(0.2);
         let wanted = self.usable(|table| {
             !table.is_unpublished_kind
@@ -141,7 +141,10 @@ impl Generator {
         }
         if self.chance(0.6) {
             let is_testable = |column: &&Column| !column.kind.sql.contains("types.");
-            let columns: Vec<_> = if careless || !needs_identity || table.identity == Identity::Full {
+            // Rows of partitions have the identity of the partition.
+            let is_full =
+                self.descendants(index).iter().all(|member| self.tables[*member].identity == Identity::Full);
+            let columns: Vec<_> = if careless || !needs_identity || is_full {
                 table.columns.iter().filter(is_testable).cloned().collect()
             } else {
                 table
@@ -264,7 +267,16 @@ impl Generator {
                     "publication dropped",
                     format!("DROP PUBLICATION {name}"),
                 );
-                self.publications[index].exists = false;
+                if let Some((_, table)) = self.published_table(needs_identity, true, false)
+                    && self.chance(0.4)
+                {
+                    self.emit(
+                        format!("CREATE PUBLICATION {name} FOR TABLE {table}"),
+                        "publication made again",
+                    );
+                } else {
+                    self.publications[index].exists = false;
+                }
             }
         }
     }
