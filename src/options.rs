@@ -83,7 +83,7 @@ impl Options {
         for &(name, value) in given_options {
             match name.to_bytes() {
                 b"proto_version" => {
-                    let strict = server::is_strict_about_protocol_version();
+                    let strict = server::has_changes_of_15_20();
                     if strict {
                         required(name, value)?;
                     }

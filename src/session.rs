@@ -16,7 +16,6 @@ use crate::error::{CatalogObject, Error};
 use crate::options::{Options, Streaming};
 use crate::output::{Delivery, FrameLsn, Output};
 use crate::publication::{Publications, PublishedColumns, RelationCache, Verdict};
-use crate::server::BEHAVIOUR;
 use crate::server::catalog;
 use crate::server::context::Context;
 use crate::server::encoding::ClientEncoding;
@@ -26,6 +25,7 @@ use crate::server::memory::{ContextSize, MemoryContext};
 use crate::server::relation::{AttributeSet, Relation};
 use crate::server::report::{self, Argument, Format};
 use crate::server::transaction::{Action, BeginState, Change, Transaction};
+use crate::server::{self, BEHAVIOUR};
 use crate::tuple::{Row, TypeCache};
 
 /// Types from this oid on are not built in: the client learns their names from Type messages.
@@ -353,7 +353,11 @@ impl Session {
             }
             .encode(buffer);
             Ok(())
-        })
+        })?;
+        if server::has_changes_of_15_20() {
+            self.relations.stream_committed(transaction.xid());
+        }
+        Ok(())
     }
 
     /// Who made a change, which matters inside a stream block only.

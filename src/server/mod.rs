@@ -78,11 +78,13 @@ pub const BEHAVIOUR: Behaviour = Behaviour {
     generated_columns: cfg!(any(feature = "pg18", feature = "pg19")),
 };
 
-/// Whether the built-in plugin refuses an empty `proto_version`, and misses the value of one before it minds that it is
-/// the second. This changed in a minor release, so the running server is asked, not the one that was built for.
-pub fn is_strict_about_protocol_version() -> bool {
-    /// 15.20; of the other majors no release with the change has been seen.
-    const FIRST_STRICT: u32 = 150_020;
+/// Whether the running server's built-in plugin has what 15.20 changed. This came with a minor release, so the running
+/// server is asked, not the one that was built for; of the other majors no release with the changes has been seen.
+///
+/// - It refuses an empty `proto_version`, and misses the value of one before it minds that it is the second.
+/// - Stream Prepare makes the schemas that the stream had count as sent, as Stream Commit does.
+pub fn has_changes_of_15_20() -> bool {
+    const FIRST: u32 = 150_020;
     if !cfg!(feature = "pg15") {
         return false;
     }
@@ -95,7 +97,7 @@ pub fn is_strict_about_protocol_version() -> bool {
         .to_str()
         .ok()
         .and_then(|version| version.parse().ok())
-        .is_some_and(|version: u32| version >= FIRST_STRICT)
+        .is_some_and(|version: u32| version >= FIRST)
 }
 
 /// The message for a protocol version above the highest.
