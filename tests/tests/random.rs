@@ -54,6 +54,9 @@ fn kept_cases(test: &Test) -> Result<()> {
                 Ok(case)
             })
             .with_context(|| script.display().to_string())?;
+        if case.since.is_some_and(|major| test.server().major < major) {
+            continue;
+        }
         let differences = runner.run(&case, None).with_context(|| script.display().to_string())?;
         if let Some(difference) = differences.first() {
             anyhow::bail!("{}:\n{}", script.display(), difference.text);

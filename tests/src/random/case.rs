@@ -3,6 +3,7 @@
 //! A case in a file is SQL with directives in comments, one statement a line:
 //!
 //! ```text
+//! -- since 15
 //! -- setup
 //! CREATE TABLE t (id int PRIMARY KEY);
 //! CREATE PUBLICATION p FOR TABLE t;
@@ -86,6 +87,8 @@ pub struct StreamSpec {
 /// A case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Case {
+    /// The first major version that has what it needs.
+    pub since: Option<u32>,
     /// Statements that run before the slots are made.
     pub setup: Vec<Step>,
     /// What happens then.
@@ -143,6 +146,9 @@ impl fmt::Display for StreamSpec {
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(since) = self.since {
+            writeln!(f, "-- since {since}")?;
+        }
         writeln!(f, "-- setup")?;
         let mut current = None;
         for (is_setup, step) in
@@ -214,6 +220,8 @@ impl Case {
                 bail!("there are {SESSIONS} sessions, from 0 on");
             }
             *session = Some(number);
+        } else if let Some(major) = directive.strip_prefix("since ").and_then(|major| major.parse().ok()) {
+            self.since = Some(major);
         } else if directive == "advance" {
             self.steps.push(Step::advance());
         } else if let Some(stream) = directive.strip_prefix("stream ") {
@@ -261,6 +269,7 @@ mod tests {
     #[test]
     fn a_script_is_read_as_it_was_written() {
         let case = Case {
+            since: Some(18),
             setup: vec![Step::sql(0, "CREATE TABLE \"a;b\" (id int)")],
             steps: vec![
                 Step::sql(1, "BEGIN"),
