@@ -394,6 +394,9 @@ impl Session {
             return Ok(());
         }
 
+        // Asked for an Insert, too: it may read catalogs, which is what notices that the transaction has been aborted
+        // meanwhile, and the built-in plugin looks at the relation that a row goes out as for every row.
+        let old_tuple_kind = plan.old_tuple_kind(relation)?;
         for (tuple, row) in [(old, &mut rows.old), (new, &mut rows.new)] {
             let Some(tuple) = tuple else { continue };
             match &plan.map {
@@ -431,9 +434,8 @@ impl Session {
 
         let outgoing = match action {
             Action::Insert => Outgoing::Insert,
-            Action::Update if old.is_none() => Outgoing::Update { old: None },
-            Action::Update => Outgoing::Update { old: Some(plan.old_tuple_kind(relation)?) },
-            Action::Delete => Outgoing::Delete { old: plan.old_tuple_kind(relation)? },
+            Action::Update => Outgoing::Update { old: old.map(|_| old_tuple_kind) },
+            Action::Delete => Outgoing::Delete { old: old_tuple_kind },
         };
         let target = entry.publish_as.to_u32();
 
