@@ -14,12 +14,12 @@ use pgoutput_tests::{Test, runner, tests};
 const SEED: u64 = 1;
 const ROUNDS: u64 = 60;
 
-/// The rarest kinds, which so few rounds may miss. `make differential` runs enough rounds to ask for them, too.
+/// The rarest kinds, which so few rounds may miss: what single statements do, and these. `make differential` runs enough
+/// rounds to ask for all.
 const RARE: &[&str] = &[
+    "statements: ",
     "row filters: update becomes insert, with toasted values of the old row",
     "row filters: update becomes delete",
-    "statements: schema dropped from a publication",
-    "statements: temporary table",
 ];
 
 fn main() -> ExitCode {
@@ -44,7 +44,7 @@ fn random_rounds(test: &Test) -> Result<()> {
         }
     }
     let mut missing = coverage.missing(major);
-    missing.retain(|kind| !RARE.contains(&kind.as_str()));
+    missing.retain(|kind| !RARE.iter().any(|rare| kind.starts_with(rare)));
     ensure!(missing.is_empty(), "{ROUNDS} rounds with seed {SEED} never saw:\n{}", missing.join("\n"));
     Ok(())
 }
