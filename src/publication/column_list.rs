@@ -14,9 +14,23 @@ pub struct PublishedColumns {
     list: Option<AttributeSet>,
     /// Without a list: whether stored generated columns are published.
     stored_generated: bool,
+    /// Whether a publication has a list, be it one that counts as none.
+    named: bool,
+}
+
+/// A column list as a publication has it.
+struct ColumnList {
+    columns: AttributeSet,
+    /// Whether it counts as no list.
+    whole: bool,
 }
 
 impl PublishedColumns {
+    /// Whether a publication has a column list, be it one that counts as none.
+    pub fn are_named(&self) -> bool {
+        self.named
+    }
+
     /// What these publications, all at the same level, publish of `relation`, the one that rows go out as.
     ///
     /// An ERROR 0A000 if they disagree.
@@ -25,8 +39,15 @@ impl PublishedColumns {
             .iter()
             .map(|publication| (*publication, column_list(publication, relation)))
             .collect();
+        let named = lists.iter().any(|(_, list)| list.is_some());
+        let lists: Vec<_> = lists
+            .into_iter()
+            .map(|(publication, list)| {
+                (publication, list.filter(|list| !list.whole).map(|list| list.columns))
+            })
+            .collect();
         let stored_generated = stored_generated(relation, &lists)?;
-        let whole = Self { list: None, stored_generated };
+        let whole = Self { list: None, stored_generated, named };
 
         let mut agreed: Option<Option<AttributeSet>> = None;
         for (_, list) in &lists {
@@ -55,7 +76,7 @@ impl PublishedColumns {
             }
         }
         let list = if lists.iter().any(|(_, list)| list.is_some()) { agreed.flatten() } else { None };
-        Ok(Self { list, stored_generated })
+        Ok(Self { list, stored_generated, named })
     }
 
     /// Whether the column is published.
@@ -88,8 +109,8 @@ fn namespace_name(relation: Relation<'_>) -> std::ffi::CString {
     catalog::namespace_name(relation.namespace()).unwrap_or_default()
 }
 
-/// The column list of a publication for the relation; `None` if it has none or one that counts as none.
-fn column_list(publication: &Publication, relation: Relation<'_>) -> Option<AttributeSet> {
+/// The column list of a publication for the relation.
+fn column_list(publication: &Publication, relation: Relation<'_>) -> Option<ColumnList> {
     if publication.all_tables {
         return None;
     }
@@ -104,7 +125,7 @@ fn column_list(publication: &Publication, relation: Relation<'_>) -> Option<Attr
         }
         WholeList::Never => false,
     };
-    (!whole).then_some(list)
+    Some(ColumnList { columns: list, whole })
 }
 
 /// Whether stored generated columns are published without being listed: what the publications without a list

@@ -8,6 +8,7 @@ use pgrx::pg_sys::Oid;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::{CatalogObject, Error};
+use crate::server::BEHAVIOUR;
 use crate::server::catalog::{self, Actions, Ancestors, Publication};
 use crate::server::invalidation::{RelationState, Watch};
 use crate::server::memory::{ContextSize, MemoryContext};
@@ -275,8 +276,15 @@ impl Entry {
         let plan = |target: Relation<'_>| -> Result<(PublishedColumns, RowPlan), Error> {
             let map = AttributeMap::between(relation.descriptor(), target.descriptor());
             let target_descriptor = if map.is_some() { target.descriptor().copy(memory) } else { descriptor };
-            let filters = RowFilters::of(target, publications, &target_descriptor, memory);
+            let collected = RowFilters::of(target, publications, &target_descriptor, memory);
+            let keep_open = BEHAVIOUR.keeps_relations_open || !collected.all_unfiltered;
+            if keep_open {
+                target.keep_open();
+            }
             let columns = PublishedColumns::of(target, publications)?;
+            if !keep_open && columns.are_named() {
+                target.keep_open();
+            }
             let ancestor = (target.oid() != relation.oid()).then(|| {
                 let state = watch.relation(target.oid());
                 Ancestor {
@@ -290,7 +298,7 @@ impl Entry {
                 descriptor,
                 target_descriptor,
                 map,
-                filters,
+                filters: collected.filters,
                 columns: Columns::new(columns.select(target.descriptor())),
                 ancestor,
             };

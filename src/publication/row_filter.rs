@@ -18,6 +18,15 @@ pub struct RowFilters {
     delete: Option<Filter>,
 }
 
+/// The row filters of a relation, and what publications say beside.
+#[derive(Debug)]
+pub struct CollectedFilters {
+    /// The filters; `None` if no action is filtered.
+    pub filters: Option<RowFilters>,
+    /// Whether publications give all three actions without a filter.
+    pub all_unfiltered: bool,
+}
+
 /// What becomes of an Update whose both rows were tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -51,7 +60,7 @@ impl Collected {
 
 impl RowFilters {
     /// The filters that these publications, all at the same level, have for `relation`, the one that rows go out
-    /// as; `None` if no action is filtered.
+    /// as.
     ///
     /// `descriptor` is that of the rows to be tested; it and the filters live in `memory`.
     pub fn of(
@@ -59,7 +68,7 @@ impl RowFilters {
         publications: &[&Publication],
         descriptor: &OwnedDescriptor,
         memory: MemoryContext,
-    ) -> Option<Self> {
+    ) -> CollectedFilters {
         let (mut insert, mut update, mut delete) =
             (Collected::default(), Collected::default(), Collected::default());
         let schema = catalog::relation_namespace(relation.oid());
@@ -75,8 +84,10 @@ impl RowFilters {
             update.add(publication.actions.update, filter.as_ref());
             delete.add(publication.actions.delete, filter.as_ref());
         }
-        if ![&insert, &update, &delete].iter().any(|action| action.is_filtered()) {
-            return None;
+        let actions = [&insert, &update, &delete];
+        let all_unfiltered = actions.iter().all(|action| action.unfiltered);
+        if !actions.iter().any(|action| action.is_filtered()) {
+            return CollectedFilters { filters: None, all_unfiltered };
         }
         let state = FilterState::create(descriptor, memory);
         let prepare = |action: &Collected| {
@@ -85,12 +96,13 @@ impl RowFilters {
                 state.prepare(&filters, relation, memory)
             })
         };
-        Some(RowFilters {
+        let filters = Some(RowFilters {
             state,
             insert: prepare(&insert),
             update: prepare(&update),
             delete: prepare(&delete),
-        })
+        });
+        CollectedFilters { filters, all_unfiltered }
     }
 
     /// The filter of an action.

@@ -41,6 +41,9 @@ pub struct Behaviour {
     pub skips_missing_publications: bool,
     /// The plugin itself reports progress every so many changes; later servers do it for the plugin.
     pub reports_progress_of_changes: bool,
+    /// The relation that rows go out as stays open when an entry is built, in any case; other versions leave it open only
+    /// where they find row filters or column lists, or an action that no publication gives without a filter.
+    pub keeps_relations_open: bool,
     /// When a column list stands for no list.
     pub whole_list: WholeList,
     /// Several publications of a relation must agree on `publish_generated_columns`, and stored generated
@@ -68,6 +71,7 @@ pub const BEHAVIOUR: Behaviour = Behaviour {
     checks_required_options: cfg!(not(feature = "pg15")),
     skips_missing_publications: cfg!(any(feature = "pg18", feature = "pg19")),
     reports_progress_of_changes: cfg!(feature = "pg15"),
+    keeps_relations_open: cfg!(any(feature = "pg18", feature = "pg19")),
     whole_list: if cfg!(feature = "pg15") {
         WholeList::AllAttributes
     } else if cfg!(any(feature = "pg16", feature = "pg17")) {

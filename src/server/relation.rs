@@ -43,6 +43,16 @@ impl<'a> Relation<'a> {
         Some(result)
     }
 
+    /// Keeps it open until the server's resource owner closes it: silently, since decoding always ends with an abort.
+    ///
+    /// What it is for: a relation that is open is read again at once when it is invalidated, and reading catalogs is
+    /// what notices that the transaction being decoded has been aborted meanwhile. The built-in plugin leaves relations
+    /// open, and so notices then.
+    pub fn keep_open(&self) {
+        // SAFETY: the relation exists; the reference is the resource owner's.
+        unsafe { pg_sys::RelationIdGetRelation(self.oid()) };
+    }
+
     fn get(&self) -> &'a pg_sys::RelationData {
         // SAFETY: open for `'a`.
         unsafe { self.raw.as_ref() }
