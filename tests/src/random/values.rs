@@ -375,7 +375,11 @@ pub fn condition(rng: &mut impl Rng, column: &str, kind: &Type) -> String {
             format!("{column} IN (1, 2, 3, {number})"),
             format!("abs({column}) >= {number}"),
             format!("{column}::text LIKE '%1%'"),
-            format!("{column} < 1000"),
+            // Updates of keys by a thousand go from one side to the other.
+            format!("{column} < 500"),
+            format!("{column} < 500"),
+            format!("{column} > 500"),
+            format!("{column} > 500"),
             format!("NOT ({column} = {number})"),
             format!("CASE WHEN {column} > {number} THEN true ELSE NULL END"),
         ],

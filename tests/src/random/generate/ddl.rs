@@ -88,10 +88,10 @@ impl Generator {
         let mut table = self.draw_table(key_type);
         table.has_primary_key = self.chance(0.7);
         let mut prefix = "";
-        if self.chance(0.06) {
+        if self.chance(0.08) {
             table.is_unpublished_kind = true;
             // The session of the setup is another than those that use the table.
-            prefix = if self.session.is_some() && self.chance(0.3) { "TEMPORARY " } else { "UNLOGGED " };
+            prefix = if self.session.is_some() && self.chance(0.6) { "TEMPORARY " } else { "UNLOGGED " };
         }
         if prefix == "TEMPORARY " {
             table.schema = "pg_temp".to_owned();

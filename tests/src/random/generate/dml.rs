@@ -170,8 +170,8 @@ impl Generator {
             covers = if table.strategy.is_some() { "update of a partition key" } else { "update of a key" };
             sets.push(match self.rng.random_range(0..8) {
                 0 | 1 => format!("{key} = -{key} - 1"),
-                2 | 3 => format!("{key} = {key} - 1000"),
-                far => format!("{key} = {key} + {}", far * 1000),
+                2..5 => format!("{key} = {key} - 1000"),
+                far => format!("{key} = {key} + {}", (far - 4) * 1000),
             });
         }
         if table.wide_key && self.chance(0.15) {

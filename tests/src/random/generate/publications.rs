@@ -220,12 +220,12 @@ impl Generator {
                 "schema added to a publication",
                 format!("ALTER PUBLICATION {name} ADD TABLES IN SCHEMA {schema}"),
             ),
-            12 => self.emit_coverage_of_publication(
+            12 | 13 => self.emit_coverage_of_publication(
                 index,
                 "schema dropped from a publication",
                 format!("ALTER PUBLICATION {name} DROP TABLES IN SCHEMA {schema}"),
             ),
-            13..15 => {
+            14 => {
                 let (publish, needs_identity) = self.draw_publish();
                 let publish = publish.unwrap_or_else(|| "insert, update, delete, truncate".to_owned());
                 self.emit_coverage_of_publication(
