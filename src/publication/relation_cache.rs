@@ -237,13 +237,19 @@ impl Entry {
         let oid = relation.oid();
         let by_name = catalog::relation_publications(oid);
         let by_schema = catalog::schema_publications(catalog::relation_namespace(oid));
-        let ancestors = catalog::is_partition(oid).then(|| Ancestors::of(oid));
+        let is_partition = catalog::is_partition(oid);
+        // Looked up only where a publication asks for them, as the built-in plugin does: reading catalogs is what notices
+        // a transaction that was aborted while it is decoded.
+        let mut ancestors: Option<Ancestors> = None;
         let mut topmost = Topmost { publish_as: oid, level: 0, publications: Vec::new() };
 
         for publication in publications {
-            let ancestor = ancestors.as_ref().and_then(|ancestors| {
+            let ancestor = if !is_partition || (publication.all_tables && !publication.via_root) {
+                None
+            } else {
+                let ancestors = ancestors.get_or_insert_with(|| Ancestors::of(oid));
                 if publication.all_tables { ancestors.root() } else { ancestors.topmost_in(publication.oid) }
-            });
+            };
             let published = publication.all_tables
                 || ancestor.is_some()
                 || by_name.contains(&publication.oid)

@@ -83,11 +83,14 @@ impl RowFilters {
             insert.add(publication.actions.insert, filter.as_ref());
             update.add(publication.actions.update, filter.as_ref());
             delete.add(publication.actions.delete, filter.as_ref());
+            // Nothing that follows can change this, so it isn't looked up.
+            if insert.unfiltered && update.unfiltered && delete.unfiltered {
+                return CollectedFilters { filters: None, all_unfiltered: true };
+            }
         }
         let actions = [&insert, &update, &delete];
-        let all_unfiltered = actions.iter().all(|action| action.unfiltered);
         if !actions.iter().any(|action| action.is_filtered()) {
-            return CollectedFilters { filters: None, all_unfiltered };
+            return CollectedFilters { filters: None, all_unfiltered: false };
         }
         let state = FilterState::create(descriptor, memory);
         let prepare = |action: &Collected| {
@@ -102,7 +105,7 @@ impl RowFilters {
             update: prepare(&update),
             delete: prepare(&delete),
         });
-        CollectedFilters { filters, all_unfiltered }
+        CollectedFilters { filters, all_unfiltered: false }
     }
 
     /// The filter of an action.
