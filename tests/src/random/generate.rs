@@ -27,6 +27,7 @@ pub fn case(seed: u64, round: u64, major: u32) -> Case {
         origins: Vec::new(),
         sessions: Default::default(),
         prepared: Vec::new(),
+        crossed: None,
         session: None,
         names: 0,
         case: Case::default(),
@@ -48,6 +49,8 @@ struct Generator {
     origins: Vec<(String, bool)>,
     sessions: [Session; SESSIONS],
     prepared: Vec<Prepared>,
+    /// The table with a publication whose row filter its updates cross.
+    crossed: Option<usize>,
     /// Whose statement is drawn; nobody's during the setup.
     session: Option<usize>,
     /// How many names have been made.
@@ -240,6 +243,9 @@ impl Generator {
         if self.chance(0.25) {
             self.create_referencing_table();
         }
+        if self.chance(0.3) {
+            self.create_crossed_table();
+        }
         for _ in 0..self.rng.random_range(1..5) {
             self.create_publication();
         }
@@ -304,6 +310,9 @@ impl Generator {
         if !self.origins.is_empty() {
             choices.push((12, Generator::change_origin));
         }
+        if self.crossed.is_some() {
+            choices.push((12, Generator::cross));
+        }
         self.weighted(&choices)(self);
     }
 
@@ -328,6 +337,9 @@ impl Generator {
         }
         if session.origin.is_some() {
             choices.push((15, Generator::set_origin_of_transaction));
+        }
+        if self.crossed.is_some() {
+            choices.push((12, Generator::cross));
         }
         self.weighted(&choices)(self);
     }

@@ -24,6 +24,11 @@ impl Generator {
 
     /// A table that doesn't exist yet: its columns, and nothing else.
     fn draw_table(&mut self, key_type: Type) -> Table {
+        let wide_key = self.chance(0.25);
+        self.draw_table_with(key_type, wide_key)
+    }
+
+    fn draw_table_with(&mut self, key_type: Type, wide_key: bool) -> Table {
         let number = self.number();
         let key = Column {
             name: self.one_of(&["id", "id", "\"Key\"", "\"k e\"\"y\""]).unwrap_or_default().to_owned(),
@@ -32,7 +37,6 @@ impl Generator {
             values: None,
         };
         let mut columns = vec![key.clone()];
-        let wide_key = self.chance(0.25);
         if wide_key {
             let kind = Type { covers: "toastable key column", ..TEXT };
             columns.push(Column { name: "tk".to_owned(), kind, generated: None, values: None });
@@ -222,6 +226,42 @@ impl Generator {
         self.touch(index);
         self.tables[index].identity = identity;
         self.tables[index].index = unique_index;
+    }
+
+    /// A table with a toasted key and a publication whose filter updates of that key cross.
+    pub(super) fn create_crossed_table(&mut self) {
+        let mut table = self.draw_table_with(INT, true);
+        table.has_primary_key = true;
+        let (name, key) = (table.qualified(), table.key().name.clone());
+        let key_columns = table.key_columns().join(", ");
+        let definitions: Vec<_> = table
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(at, column)| schema::definition(column, at <= 1))
+            .collect();
+        self.emit(
+            format!(
+                "CREATE TABLE {name} ({}, PRIMARY KEY ({key_columns})) WITH (toast_tuple_target = 128)",
+                definitions.join(", ")
+            ),
+            "table",
+        );
+        let index = self.add_table(table);
+        self.emit(format!("ALTER TABLE {name} ALTER COLUMN tk SET STORAGE EXTERNAL"), "storage external");
+        if self.chance(0.3) {
+            self.set_identity_to(index, Identity::Full);
+        }
+        let condition = self.one_of(&["> 500", "< 500"]).unwrap_or_default();
+        let more = self
+            .one_of(&["", " AND tk <> 'x'", " AND length(tk) > 500", " OR tk LIKE 'x%'"])
+            .unwrap_or_default();
+        let publication = self.add_publication(format!("crossed {index}"));
+        self.emit(
+            format!("CREATE PUBLICATION {publication} FOR TABLE {name} WHERE ({key} {condition}{more})"),
+            "publication with a row filter",
+        );
+        self.crossed = Some(index);
     }
 
     /// A table whose rows refer to those of another.

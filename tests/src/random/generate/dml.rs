@@ -197,6 +197,29 @@ impl Generator {
         self.emit(format!("UPDATE {} SET {} WHERE {rows}", table.qualified(), sets.join(", ")), covers);
     }
 
+    /// An update of keys in the table whose publication has a filter for them, or rows for the next.
+    pub(super) fn cross(&mut self) {
+        let Some(index) = self.crossed else { return };
+        if !self.usable(|_| true).contains(&index) {
+            return;
+        }
+        if self.chance(0.25) {
+            return self.insert_into(index);
+        }
+        let table = &self.tables[index];
+        let (name, key) = (table.qualified(), table.key().name.clone());
+        let (set, rows) = self.weighted(&[(3, ("+ 1000", "< 500")), (2, ("- 1000", "> 500"))]);
+        let others = if self.others_are_open() {
+            format!(" AND abs({key}) % 3 = {}", self.session.unwrap_or(0))
+        } else {
+            String::new()
+        };
+        self.emit(
+            format!("UPDATE {name} SET {key} = {key} {set} WHERE {key} {rows}{others}"),
+            "update of a key",
+        );
+    }
+
     fn delete_from(&mut self, index: usize) {
         let rows = self.some_rows(index);
         self.emit(format!("DELETE FROM {} WHERE {rows}", self.tables[index].qualified()), "delete");

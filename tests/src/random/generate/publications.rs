@@ -8,6 +8,15 @@ use crate::random::schema::{Column, Identity, Publication};
 use crate::random::values;
 
 impl Generator {
+    /// Notes a publication for everything that is made right now, in the setup. Returns its name, quoted.
+    pub(super) fn add_publication(&mut self, name: String) -> String {
+        let publication =
+            Publication { name, exists: true, all_tables: false, needs_identity: true, via_root: false };
+        let quoted = publication.quoted();
+        self.publications.push(publication);
+        quoted
+    }
+
     pub(super) fn create_publication(&mut self) {
         let number = self.number();
         let name = match self.rng.random_range(0..6) {

@@ -85,6 +85,11 @@ impl Generator {
         let mut names: Vec<_> =
             self.publications.iter().map(|publication| identifier(&publication.name)).collect();
         names.shuffle(&mut self.rng);
+        if let Some(crossed) = names.iter().position(|name| name.starts_with("\"crossed"))
+            && self.chance(0.4)
+        {
+            names.swap(0, crossed);
+        }
         names.truncate(self.weighted(&[(4, 1), (4, 2), (2, 3), (1, 9)]));
         if self.chance(0.03) {
             names.push("missing".to_owned());
