@@ -80,11 +80,6 @@ impl<'a> Runner<'a> {
         Runner { sabotage: Some(sabotage), ..self }
     }
 
-    /// The cluster.
-    pub fn cluster(&self) -> &'a Cluster {
-        self.cluster
-    }
-
     /// Runs a case. The differences are the first of each stream that has one.
     ///
     /// # Errors
