@@ -131,12 +131,13 @@ impl RelationCache {
     fn rebuild(&mut self, relation: Relation<'_>, publications: &mut Publications) -> Result<(), Error> {
         let oid = relation.oid();
         let entry = self.entries.entry(oid).or_insert_with(|| Entry::new(self.watch.relation(oid), oid));
+        let membership = Membership::of(oid);
         let publications = publications.current(&self.watch);
         entry.clear(oid);
         for relations in self.streamed.values_mut() {
             relations.remove(&oid);
         }
-        entry.build(relation, publications, self.memory, &self.watch)?;
+        entry.build(relation, &membership, publications, self.memory, &self.watch)?;
         // An invalidation that arrived meanwhile doesn't count, as with the built-in plugin: what it tells of, the
         // snapshot of the change at hand doesn't see.
         entry.state.entry_valid.set(true);
@@ -179,6 +180,25 @@ impl RelationCache {
     }
 }
 
+/// What the catalogs say of a relation's publications. Looked up before the publications are read, as the built-in plugin
+/// does: what reads catalogs first is what notices a transaction that was aborted while it is decoded.
+struct Membership {
+    by_name: Vec<Oid>,
+    by_schema: Vec<Oid>,
+    is_partition: bool,
+}
+
+impl Membership {
+    fn of(relation: Oid) -> Self {
+        let namespace = catalog::relation_namespace(relation);
+        Membership {
+            by_name: catalog::relation_publications(relation),
+            by_schema: catalog::schema_publications(namespace),
+            is_partition: catalog::is_partition(relation),
+        }
+    }
+}
+
 /// The publications that decide how a relation is published: those at the topmost level.
 struct Topmost<'a> {
     publish_as: Oid,
@@ -213,11 +233,12 @@ impl Entry {
     fn build(
         &mut self,
         relation: Relation<'_>,
+        membership: &Membership,
         publications: &[Publication],
         parent: MemoryContext,
         watch: &Watch,
     ) -> Result<(), Error> {
-        let topmost = self.find_publications(relation, publications);
+        let topmost = self.find_publications(relation, membership, publications);
         self.publish_as = topmost.publish_as;
         if self.actions.any_row() {
             let memory = parent.create_child(c"pgoutput_rs relation entry", ContextSize::Small);
@@ -232,19 +253,17 @@ impl Entry {
     fn find_publications<'p>(
         &mut self,
         relation: Relation<'_>,
+        membership: &Membership,
         publications: &'p [Publication],
     ) -> Topmost<'p> {
         let oid = relation.oid();
-        let by_name = catalog::relation_publications(oid);
-        let by_schema = catalog::schema_publications(catalog::relation_namespace(oid));
-        let is_partition = catalog::is_partition(oid);
         // Looked up only where a publication asks for them, as the built-in plugin does: reading catalogs is what notices
         // a transaction that was aborted while it is decoded.
         let mut ancestors: Option<Ancestors> = None;
         let mut topmost = Topmost { publish_as: oid, level: 0, publications: Vec::new() };
 
         for publication in publications {
-            let ancestor = if !is_partition || (publication.all_tables && !publication.via_root) {
+            let ancestor = if !membership.is_partition || (publication.all_tables && !publication.via_root) {
                 None
             } else {
                 let ancestors = ancestors.get_or_insert_with(|| Ancestors::of(oid));
@@ -252,8 +271,8 @@ impl Entry {
             };
             let published = publication.all_tables
                 || ancestor.is_some()
-                || by_name.contains(&publication.oid)
-                || by_schema.contains(&publication.oid);
+                || membership.by_name.contains(&publication.oid)
+                || membership.by_schema.contains(&publication.oid);
             // A partitioned table has no rows of its own; it only matters where its partitions go out as it.
             if !published || (relation.is_partitioned_table() && !publication.via_root) {
                 continue;
