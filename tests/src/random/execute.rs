@@ -164,8 +164,8 @@ impl Database {
             .collect::<Result<_>>()?;
         let reader = || -> Result<Reader> {
             Ok(Reader {
-                sql: cluster.connect(&Parameters::sql(&name))?,
-                walsender: cluster.connect(&Parameters::replication(&name))?,
+                sql: cluster.connect(&patient(Parameters::sql(&name)))?,
+                walsender: cluster.connect(&patient(Parameters::replication(&name)))?,
             })
         };
         let readers = [reader()?, reader()?];
@@ -368,7 +368,8 @@ impl Run<'_, '_> {
         let reader = &mut self.database.readers[side];
         let (connection, function) = match spec.via {
             Via::Replication => {
-                let parameters = Parameters::replication(&self.database.name).with_all(&spec.settings);
+                let parameters =
+                    patient(Parameters::replication(&self.database.name)).with_all(&spec.settings);
                 return Stream::replicate(
                     self.cluster,
                     &parameters,
@@ -389,6 +390,12 @@ impl Run<'_, '_> {
         connection.take_notices();
         Ok(stream)
     }
+}
+
+/// Decoding waits for locks too: `record_send` locks a composite type that an open transaction has renamed. Nothing
+/// ends that transaction meanwhile, so both plugins have to fail, at the same point.
+fn patient(parameters: Parameters) -> Parameters {
+    parameters.with("lock_timeout", "500ms")
 }
 
 /// What differs first: the kinds of the messages, or what ends the streams.
