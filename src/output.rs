@@ -60,8 +60,9 @@ struct Gathered {
 
 impl Gathered {
     fn is_old(&self, now: Timestamp) -> bool {
-        // A clock that was set back makes it old, too.
-        !(0..MAXIMUM_AGE).contains(&now.0.wrapping_sub(self.since.0))
+        // The clock that is read may be behind the one that `since` is of, but not by so much: a clock that was set back
+        // makes it old, too.
+        !(-MAXIMUM_AGE..MAXIMUM_AGE).contains(&now.0.wrapping_sub(self.since.0))
     }
 }
 
@@ -107,15 +108,22 @@ impl Output {
         buffer.terminate();
         let length = buffer.length();
         self.make_room(length);
-        let now = connection::now();
-        let mut gathered = self.gathered.unwrap_or(Gathered { bytes: 0, since: now });
+        // Reading the exact clock for each row would show. The first message that waits has the exact time and the others
+        // at least that, so that send times don't go back.
+        let (mut gathered, now) = match self.gathered {
+            Some(gathered) => (gathered, connection::recently()),
+            None => {
+                let now = connection::now();
+                (Gathered { bytes: 0, since: now }, now)
+            }
+        };
         gathered.bytes += length;
         if gathered.bytes >= flush_bytes || gathered.is_old(now) {
             self.gathered = None;
             context.adopt_frame();
             context.write(last_write);
         } else {
-            connection.put_frame(context, now);
+            connection.put_frame(context, now.max(gathered.since));
             self.gathered = Some(gathered);
         }
         Ok(())
@@ -127,7 +135,7 @@ impl Output {
             return;
         }
         if let (Some(gathered), Some(connection)) = (self.gathered, self.connection)
-            && gathered.is_old(connection::now())
+            && gathered.is_old(connection::recently())
         {
             connection.flush_if_writable();
             self.gathered = None;

@@ -15,7 +15,7 @@ use pgoutput_protocol::{
 use crate::error::{CatalogObject, Error};
 use crate::options::{Options, Streaming};
 use crate::output::{Delivery, FrameLsn, Output};
-use crate::publication::{Publications, PublishedColumns, RelationCache, Verdict};
+use crate::publication::{EntryIndex, Publications, PublishedColumns, RelationCache, Verdict};
 use crate::server::catalog;
 use crate::server::context::Context;
 use crate::server::encoding::ClientEncoding;
@@ -378,7 +378,8 @@ impl Session {
         let Some(action) = change.action() else { return Ok(()) };
         let stream = self.stream_change(change);
         let Session { publications, relations, types, rows, output, watch, .. } = self;
-        let Some(entry) = relations.entry(relation, publications)? else { return Ok(()) };
+        let Some(index) = relations.entry(relation, publications)? else { return Ok(()) };
+        let entry = relations.get_mut(index);
         let published = match action {
             Action::Insert => entry.actions.insert,
             Action::Update => entry.actions.update,
@@ -440,9 +441,9 @@ impl Session {
         let target = entry.publish_as.to_u32();
 
         send_held_back_begin(output, context, transaction)?;
-        send_schema_once(output, context, relations, relation, stream)?;
+        send_schema_once(output, context, relations, index, relation, stream)?;
 
-        let Some(plan) = relations.plan_mut(relation.oid()) else { return Ok(()) };
+        let Some(plan) = &mut relations.get_mut(index).rows else { return Ok(()) };
         types.follow(watch);
         let xid = stream.map(|stream| stream.xid);
         let settings = FormatSettings::current();
@@ -480,7 +481,8 @@ impl Session {
         let stream = self.stream_change(change);
         let mut published = Vec::new();
         for relation in relations {
-            let Some(entry) = self.relations.entry(relation, &mut self.publications)? else { continue };
+            let Some(index) = self.relations.entry(relation, &mut self.publications)? else { continue };
+            let entry = self.relations.get(index);
             // What goes out as an ancestor is truncated by the ancestor's own truncate.
             let goes_out_as_ancestor = relation.is_partition() && entry.publish_as != relation.oid();
             if !entry.actions.truncate || goes_out_as_ancestor {
@@ -488,7 +490,7 @@ impl Session {
             }
             published.push(relation.oid().to_u32());
             send_held_back_begin(&mut self.output, context, transaction)?;
-            send_schema_once(&mut self.output, context, &mut self.relations, relation, stream)?;
+            send_schema_once(&mut self.output, context, &mut self.relations, index, relation, stream)?;
         }
         if published.is_empty() {
             return Ok(());
@@ -553,17 +555,17 @@ fn send_schema_once(
     output: &mut Output,
     context: &mut Context<'_>,
     relations: &mut RelationCache,
+    index: EntryIndex,
     relation: Relation<'_>,
     stream: Option<StreamChange>,
 ) -> Result<(), Error> {
-    let oid = relation.oid();
     let top_level = stream.map(|stream| stream.top_level);
-    if relations.is_schema_sent(oid, top_level) {
+    if relations.is_schema_sent(index, top_level) {
         return Ok(());
     }
-    let Some(entry) = relations.get(oid) else { return Ok(()) };
+    let entry = relations.get(index);
     let xid = stream.map(|stream| stream.xid);
-    if entry.publish_as != oid {
+    if entry.publish_as != relation.oid() {
         Relation::with(entry.publish_as, |ancestor| {
             send_schema(output, context, ancestor, xid, &entry.columns)
         })
@@ -573,7 +575,7 @@ fn send_schema_once(
         }))?;
     }
     send_schema(output, context, relation, xid, &entry.columns)?;
-    relations.set_schema_sent(oid, top_level);
+    relations.set_schema_sent(index, top_level);
     Ok(())
 }
 

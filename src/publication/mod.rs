@@ -8,7 +8,7 @@ mod relation_cache;
 mod row_filter;
 
 pub use column_list::PublishedColumns;
-pub use relation_cache::RelationCache;
+pub use relation_cache::{EntryIndex, RelationCache};
 pub use row_filter::{RowFilters, Verdict};
 
 use std::ffi::CString;

@@ -18,15 +18,22 @@ use crate::tuple::{AttributeMap, Columns};
 use super::{Publications, PublishedColumns, RowFilters};
 
 /// The entries of a decoding session, by the relation that changes: for a partition its own, whatever its rows go
-/// out as.
+/// out as. None is ever removed.
 #[derive(Debug)]
 pub struct RelationCache {
-    entries: FxHashMap<Oid, Entry>,
+    entries: Vec<Entry>,
+    indexes: FxHashMap<Oid, EntryIndex>,
+    /// The relation of the latest change: changes of a relation come in runs, which take one look-up.
+    latest: Option<(Oid, EntryIndex)>,
     memory: MemoryContext,
     watch: Rc<Watch>,
     /// For each top-level transaction that is being streamed, the relations whose schema its stream has.
-    streamed: FxHashMap<Xid, FxHashSet<Oid>>,
+    streamed: FxHashMap<Xid, FxHashSet<EntryIndex>>,
 }
+
+/// An entry's place in the cache, good for as long as the cache lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct EntryIndex(usize);
 
 /// How a relation is published.
 #[derive(Debug)]
@@ -98,44 +105,70 @@ impl RowPlan {
 impl RelationCache {
     /// An empty cache. What entries keep in the server's memory is in children of `memory`.
     pub fn new(memory: MemoryContext, watch: Rc<Watch>) -> Self {
-        RelationCache { entries: FxHashMap::default(), memory, watch, streamed: FxHashMap::default() }
+        RelationCache {
+            entries: Vec::new(),
+            indexes: FxHashMap::default(),
+            latest: None,
+            memory,
+            watch,
+            streamed: FxHashMap::default(),
+        }
     }
 
-    /// The entry of a relation, built if there is no valid one; `None` if the relation can't be published.
+    /// Where the entry of a relation is, which is built if there is no valid one; `None` if the relation can't be
+    /// published.
     pub fn entry(
         &mut self,
         relation: Relation<'_>,
         publications: &mut Publications,
-    ) -> Result<Option<&mut Entry>, Error> {
+    ) -> Result<Option<EntryIndex>, Error> {
         let oid = relation.oid();
-        let valid = self.entries.get(&oid).is_some_and(|entry| entry.state.entry_valid.get());
-        if !valid {
-            if !relation.is_publishable() {
-                return Ok(None);
-            }
-            self.rebuild(relation, publications)?;
+        let index = match self.latest {
+            Some((latest, index)) if latest == oid => Some(index),
+            _ => self.indexes.get(&oid).copied(),
+        };
+        if let Some(index) = index
+            && self.entries[index.0].state.entry_valid.get()
+        {
+            self.latest = Some((oid, index));
+            return Ok(Some(index));
         }
-        Ok(self.entries.get_mut(&oid))
+        if !relation.is_publishable() {
+            return Ok(None);
+        }
+        let index = index.unwrap_or_else(|| {
+            let index = EntryIndex(self.entries.len());
+            self.entries.push(Entry::new(self.watch.relation(oid), oid));
+            self.indexes.insert(oid, index);
+            index
+        });
+        self.rebuild(index, relation, publications)?;
+        Ok(Some(index))
     }
 
-    /// The entry of a relation as it is, valid or not.
-    pub fn get(&self, relation: Oid) -> Option<&Entry> {
-        self.entries.get(&relation)
+    /// An entry as it is, valid or not.
+    pub fn get(&self, index: EntryIndex) -> &Entry {
+        &self.entries[index.0]
     }
 
-    /// The row plan of a relation as it is.
-    pub fn plan_mut(&mut self, relation: Oid) -> Option<&mut RowPlan> {
-        self.entries.get_mut(&relation)?.rows.as_mut()
+    /// An entry as it is, valid or not.
+    pub fn get_mut(&mut self, index: EntryIndex) -> &mut Entry {
+        &mut self.entries[index.0]
     }
 
-    fn rebuild(&mut self, relation: Relation<'_>, publications: &mut Publications) -> Result<(), Error> {
+    fn rebuild(
+        &mut self,
+        index: EntryIndex,
+        relation: Relation<'_>,
+        publications: &mut Publications,
+    ) -> Result<(), Error> {
         let oid = relation.oid();
-        let entry = self.entries.entry(oid).or_insert_with(|| Entry::new(self.watch.relation(oid), oid));
         let membership = Membership::of(oid);
         let publications = publications.current(&self.watch);
+        let entry = &mut self.entries[index.0];
         entry.clear(oid);
         for relations in self.streamed.values_mut() {
-            relations.remove(&oid);
+            relations.remove(&index);
         }
         entry.build(relation, &membership, publications, self.memory, &self.watch)?;
         // An invalidation that arrived meanwhile doesn't count, as with the built-in plugin: what it tells of, the
@@ -145,31 +178,28 @@ impl RelationCache {
     }
 
     /// Whether the client has the relation's schema: in the stream of `top_level`, or, outside of streams, at all.
-    pub fn is_schema_sent(&self, relation: Oid, top_level: Option<Xid>) -> bool {
+    #[inline]
+    pub fn is_schema_sent(&self, index: EntryIndex, top_level: Option<Xid>) -> bool {
         match top_level {
-            Some(xid) => self.streamed.get(&xid).is_some_and(|relations| relations.contains(&relation)),
-            None => self.entries.get(&relation).is_some_and(|entry| entry.schema_sent),
+            Some(xid) => self.streamed.get(&xid).is_some_and(|relations| relations.contains(&index)),
+            None => self.entries[index.0].schema_sent,
         }
     }
 
     /// Remembers that the client has the relation's schema.
-    pub fn set_schema_sent(&mut self, relation: Oid, top_level: Option<Xid>) {
+    pub fn set_schema_sent(&mut self, index: EntryIndex, top_level: Option<Xid>) {
         match top_level {
             Some(xid) => {
-                self.streamed.entry(xid).or_default().insert(relation);
+                self.streamed.entry(xid).or_default().insert(index);
             }
-            None => {
-                if let Some(entry) = self.entries.get_mut(&relation) {
-                    entry.schema_sent = true;
-                }
-            }
+            None => self.entries[index.0].schema_sent = true,
         }
     }
 
     /// A streamed transaction has been committed: what its stream had is now the client's for good.
     pub fn stream_committed(&mut self, top_level: Xid) {
-        for relation in self.streamed.remove(&top_level).unwrap_or_default() {
-            self.set_schema_sent(relation, None);
+        for index in self.streamed.remove(&top_level).unwrap_or_default() {
+            self.set_schema_sent(index, None);
         }
     }
 

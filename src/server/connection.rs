@@ -56,8 +56,8 @@ impl Connection {
     /// Puts the frame in the context's buffer into the connection's, without sending it.
     pub fn put_frame(self, context: &mut Context<'_>, send_time: Timestamp) {
         let out = context.out();
-        // SAFETY: the buffer holds a frame with a whole header. The call can raise an ERROR for lack of memory and
-        // so is made under the guard, with nothing in the frame that needs dropping.
+        // SAFETY: the buffer holds a frame with a whole header. The call can raise an ERROR for lack of memory, which
+        // passes over frames that hold nothing to drop (see `unguarded`).
         unsafe {
             let time = send_time.0.to_be_bytes();
             let data = (*out).data;
@@ -66,14 +66,13 @@ impl Connection {
                 data.cast::<u8>().add(SEND_TIME_OFFSET),
                 time.len(),
             );
-            let (put, length) = ((*PqCommMethods).putmessage_noblock, (*out).len as usize);
-            pg_sys::ffi::pg_guard_ffi_boundary(|| put(COPY_DATA, data, length));
+            ((*PqCommMethods).putmessage_noblock)(COPY_DATA, data, (*out).len as usize);
         }
     }
 
     /// Sends what can be sent without waiting. What goes wrong shows in the server's next write.
     pub fn flush_if_writable(self) {
-        // SAFETY: as in put_frame.
+        // SAFETY: the server's function, under the guard.
         unsafe {
             let flush = (*PqCommMethods).flush_if_writable;
             pg_sys::ffi::pg_guard_ffi_boundary(|| flush());
@@ -82,7 +81,7 @@ impl Connection {
 
     /// Sends everything, waiting for the client if need be.
     pub fn flush(self) {
-        // SAFETY: as in put_frame.
+        // SAFETY: the server's function, under the guard.
         unsafe {
             let flush = (*PqCommMethods).flush;
             pg_sys::ffi::pg_guard_ffi_boundary(|| flush());
@@ -94,4 +93,20 @@ impl Connection {
 pub fn now() -> Timestamp {
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     Timestamp(since_1970.map_or(0, |time| time.as_micros() as i64) - EPOCH_MICROSECONDS)
+}
+
+/// The time as the system's clock interrupt last saw it: some milliseconds behind [`now`], at a tenth of its price. A row
+/// is put out in less time than `now` may take on a virtual machine.
+#[cfg(target_os = "linux")]
+pub fn recently() -> Timestamp {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: fills the struct in; it can't fail for a clock that every Linux has.
+    unsafe { libc::clock_gettime(libc::CLOCK_REALTIME_COARSE, &raw mut time) };
+    Timestamp(time.tv_sec * 1_000_000 + time.tv_nsec / 1000 - EPOCH_MICROSECONDS)
+}
+
+/// The time, where no cheaper clock is known.
+#[cfg(not(target_os = "linux"))]
+pub fn recently() -> Timestamp {
+    now()
 }

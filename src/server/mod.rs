@@ -17,6 +17,7 @@ pub mod relation;
 pub mod report;
 pub mod string_info;
 pub mod transaction;
+pub mod unguarded;
 pub mod varlena;
 
 use core::ffi::CStr;

@@ -51,6 +51,42 @@ impl StringInfoBuffer<'_> {
     }
 }
 
+/// Copies bytes. Most are values of a few bytes whose number isn't known when this is compiled, for which a call of
+/// `memcpy` takes longer than the copying: these are two copies of a constant length that overlap.
+///
+/// # Safety
+/// `target` must be valid for writes of as many bytes, and not overlap them.
+#[inline(always)]
+unsafe fn copy(bytes: &[u8], target: *mut u8) {
+    /// Copies the first and the last `N` bytes, of at least `N` and at most twice as many.
+    ///
+    /// # Safety
+    /// As above.
+    #[inline(always)]
+    unsafe fn ends<const N: usize>(bytes: &[u8], target: *mut u8) {
+        // SAFETY: the caller's contract; a range of N bytes that ends with the last one lies within.
+        unsafe {
+            let (first, last) =
+                (bytes.as_ptr().cast::<[u8; N]>(), bytes.as_ptr().add(bytes.len() - N).cast::<[u8; N]>());
+            let (first, last) = (*first, *last);
+            target.cast::<[u8; N]>().write(first);
+            target.add(bytes.len() - N).cast::<[u8; N]>().write(last);
+        }
+    }
+    // SAFETY: the caller's contract, and the length is that of the case.
+    unsafe {
+        match bytes.len() {
+            0 => {}
+            1 => *target = bytes[0],
+            2..4 => ends::<2>(bytes, target),
+            4..8 => ends::<4>(bytes, target),
+            8..16 => ends::<8>(bytes, target),
+            16..=32 => ends::<16>(bytes, target),
+            length => core::ptr::copy_nonoverlapping(bytes.as_ptr(), target, length),
+        }
+    }
+}
+
 impl Buffer for StringInfoBuffer<'_> {
     #[inline]
     fn put(&mut self, bytes: &[u8]) {
@@ -62,11 +98,7 @@ impl Buffer for StringInfoBuffer<'_> {
                 self.grow(bytes.len());
             }
             let length = (*self.raw).len as usize;
-            core::ptr::copy_nonoverlapping(
-                bytes.as_ptr(),
-                (*self.raw).data.cast::<u8>().add(length),
-                bytes.len(),
-            );
+            copy(bytes, (*self.raw).data.cast::<u8>().add(length));
             (*self.raw).len = (length + bytes.len()) as core::ffi::c_int;
         }
     }

@@ -5,7 +5,6 @@
 mod native;
 
 use pgoutput_protocol::row;
-use pgrx::pg_sys;
 use pgrx::pg_sys::{Datum, Oid};
 use rustc_hash::FxHashMap;
 
@@ -50,9 +49,11 @@ impl Row {
     /// Takes a tuple apart. Attributes that a shorter tuple hasn't get their missing value.
     pub fn deform(&mut self, tuple: HeapTuple<'_>, descriptor: TupleDescriptor<'_>) {
         self.resize(descriptor.len());
-        // SAFETY: the tuple is one of the descriptor's relation, and there is room for all its attributes.
+        // SAFETY: the tuple is one of the descriptor's relation, and there is room for all its attributes. An ERROR (for
+        // lack of memory, of a missing value) passes over frames that hold nothing to drop, up to the callback's entry:
+        // rows belong to the session.
         unsafe {
-            pg_sys::heap_deform_tuple(
+            crate::server::unguarded::heap_deform_tuple(
                 tuple.as_ptr(),
                 descriptor.as_ptr(),
                 self.values.as_mut_ptr(),
