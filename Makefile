@@ -4,7 +4,7 @@ PG_CONFIG ?=
 export PG_CONFIG
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build install uninstall demo test lint fmt fuzz differential clean
+.PHONY: help setup build install uninstall demo test lint fmt fuzz differential bench clean
 
 help:
 	@echo 'make demo                        sets up what is missing and shows replication at work'
@@ -17,6 +17,7 @@ help:
 	@echo 'make fmt                         formats the code'
 	@echo 'make fuzz                        fuzzes the decoder (needs a nightly toolchain and cargo-fuzz)'
 	@echo 'make differential SEED=1 ROUNDS=100 [PG=18]   random workloads through both plugins'
+	@echo 'make bench [WORKLOADS="narrow wide"]     measures against pgoutput, on a PostgreSQL 18 that it builds first'
 	@echo 'make clean                       removes what was built'
 
 setup:
@@ -45,6 +46,10 @@ fuzz:
 
 differential: setup
 	@scripts/differential
+
+bench:
+	@PG_BENCH=yes scripts/setup
+	@scripts/bench
 
 clean:
 	rm -rf target fuzz/target

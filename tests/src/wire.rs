@@ -167,18 +167,24 @@ pub enum Event<'a> {
     End,
 }
 
-trait Stream: Read + Write + Send {
+/// What a connection can run over.
+pub trait Transport: Read + Write + Send {
+    /// Sets how long it may be silent before a read or a write fails.
+    ///
+    /// # Errors
+    ///
+    /// When it is broken.
     fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()>;
 }
 
-impl Stream for UnixStream {
+impl Transport for UnixStream {
     fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         self.set_read_timeout(timeout)?;
         self.set_write_timeout(timeout)
     }
 }
 
-impl Stream for TcpStream {
+impl Transport for TcpStream {
     fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         self.set_read_timeout(timeout)?;
         self.set_write_timeout(timeout)
@@ -187,7 +193,7 @@ impl Stream for TcpStream {
 
 /// A connection to a server.
 pub struct Connection {
-    stream: Box<dyn Stream>,
+    stream: Box<dyn Transport>,
     buffer: Vec<u8>,
     /// The part of `buffer` that was received and not yet given to the caller.
     unread: Range<usize>,
@@ -209,7 +215,7 @@ impl Connection {
     ///
     /// When the server can't be reached or refuses.
     pub fn unix(path: &Path, user: &str, parameters: &Parameters) -> Result<Self, Error> {
-        Self::start(Box::new(UnixStream::connect(path)?), user, parameters)
+        Self::over(Box::new(UnixStream::connect(path)?), user, parameters)
     }
 
     /// Connects over TCP.
@@ -220,10 +226,15 @@ impl Connection {
     pub fn tcp(address: impl ToSocketAddrs, user: &str, parameters: &Parameters) -> Result<Self, Error> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
-        Self::start(Box::new(stream), user, parameters)
+        Self::over(Box::new(stream), user, parameters)
     }
 
-    fn start(stream: Box<dyn Stream>, user: &str, parameters: &Parameters) -> Result<Self, Error> {
+    /// Starts a session over something that is connected already.
+    ///
+    /// # Errors
+    ///
+    /// When the server refuses.
+    pub fn over(stream: Box<dyn Transport>, user: &str, parameters: &Parameters) -> Result<Self, Error> {
         stream.set_timeout(Some(TIMEOUT))?;
         let mut connection = Connection {
             stream,
