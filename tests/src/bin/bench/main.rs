@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("{error:?}");
+            eprintln!("{error:#}");
             ExitCode::FAILURE
         }
     }

@@ -302,25 +302,25 @@ const ORANGE: RGBColor = RGBColor(0xce, 0x5c, 0x20);
 pub fn chart(path: &Path, outcomes: &[Outcome<'_>]) -> Result<()> {
     const LEFT: i32 = 150;
     const TOP: i32 = 60;
-    const BAR: i32 = 9;
+    const BAR: i32 = 11;
     const GROUP: i32 = 3 * BAR + 11;
     const HUNDRED: f64 = 520.0;
     let height = TOP + GROUP * i32::try_from(outcomes.len())? + 20;
     let area = SVGBackend::new(path, (800, height.cast_unsigned())).into_drawing_area();
     area.fill(&WHITE)?;
     let style = |size: i32| TextStyle::from(("sans-serif", size).into_font()).color(&BLACK);
-    let right = style(13).pos(Pos::new(HPos::Right, VPos::Center));
-    let left = style(11).pos(Pos::new(HPos::Left, VPos::Center));
+    let right = style(16).pos(Pos::new(HPos::Right, VPos::Center));
+    let left = style(13).pos(Pos::new(HPos::Left, VPos::Center));
     area.draw(&Text::new(
         "CPU time of the walsender (pgoutput = 100 %)",
         (LEFT, 18),
-        style(16).pos(Pos::new(HPos::Left, VPos::Center)),
+        style(20).pos(Pos::new(HPos::Left, VPos::Center)),
     ))?;
     let series = [("pgoutput", GREY), ("pgoutput_rs", ORANGE), ("floor: nothing published", BLUE)];
     for (number, (name, color)) in series.iter().enumerate() {
         let x = LEFT + 150 * i32::try_from(number)?;
         area.draw(&Rectangle::new([(x, 36), (x + 12, 48)], color.filled()))?;
-        area.draw(&Text::new(*name, (x + 18, 42), style(13).pos(Pos::new(HPos::Left, VPos::Center))))?;
+        area.draw(&Text::new(*name, (x + 18, 42), style(16).pos(Pos::new(HPos::Left, VPos::Center))))?;
     }
     for (number, outcome) in outcomes.iter().enumerate() {
         let top = TOP + GROUP * i32::try_from(number)?;
