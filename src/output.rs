@@ -36,9 +36,11 @@ pub enum Delivery {
 /// reached only where decoding is slow or where rows that go out are followed by many that don't.
 const MAXIMUM_AGE: i64 = 20_000;
 
-/// From this size on, messages that would not fit into the connection's buffer together with others are given it
-/// alone: the buffer can't grow beyond 1 GB.
-const HUGE: usize = 512 << 20;
+/// The connection's buffer can't grow beyond this: MaxAllocSize.
+const MAXIMUM_BUFFER: usize = 0x3fff_ffff;
+
+/// What a frame takes in the connection's buffer beyond its own length: CopyData's type and length.
+const COPY_DATA_HEADER: usize = 5;
 
 /// The output of a decoding session.
 #[derive(Debug)]
@@ -134,19 +136,23 @@ impl Output {
         if core::mem::take(&mut self.sent) {
             return;
         }
-        if let (Some(gathered), Some(connection)) = (self.gathered, self.connection)
-            && gathered.is_old(connection::recently())
-        {
+        let (Some(gathered), Some(connection)) = (self.gathered, self.connection) else { return };
+        let now = connection::recently();
+        if gathered.is_old(now) {
             connection.flush_if_writable();
-            self.gathered = None;
+            // What a client that doesn't read leaves no room for is tried again after a while: nothing else might
+            // follow that sends it.
+            self.gathered = connection.is_send_pending().then_some(Gathered { since: now, ..gathered });
         }
     }
 
-    /// Empties the connection's buffer if a message of that length might not fit behind what is in it.
+    /// Empties the connection's buffer if a message of that length doesn't fit behind what is in it.
+    ///
+    /// Only then: this waits for a client that doesn't read without looking after timeouts.
     fn make_room(&self, length: usize) {
-        if length >= HUGE
-            && self.gathered.is_some()
-            && let Some(connection) = self.connection
+        // A frame is longer than its CopyData header, so that twice their length is more than what they take.
+        if let (Some(gathered), Some(connection)) = (self.gathered, self.connection)
+            && 2 * gathered.bytes + length + COPY_DATA_HEADER > MAXIMUM_BUFFER
         {
             connection.flush();
         }

@@ -79,6 +79,12 @@ impl Connection {
         }
     }
 
+    /// Whether something waits to be sent.
+    pub fn is_send_pending(self) -> bool {
+        // SAFETY: as in put_frame; it only compares two numbers.
+        unsafe { ((*PqCommMethods).is_send_pending)() }
+    }
+
     /// Sends everything, waiting for the client if need be.
     pub fn flush(self) {
         // SAFETY: the server's function, under the guard.
