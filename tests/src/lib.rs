@@ -10,6 +10,7 @@
 pub mod cluster;
 pub mod differential;
 pub mod options;
+pub mod process;
 pub mod quote;
 pub mod random;
 pub mod runner;

@@ -1,10 +1,10 @@
 //! A process that decodes again and again, with errors in the midst of it, stays as small as it was.
 
-use std::fs;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
 use pgoutput_protocol::Lsn;
+use pgoutput_tests::process::ProcessMemory;
 use pgoutput_tests::server::plugin;
 use pgoutput_tests::stream::{Progress, Stream};
 use pgoutput_tests::wire::{Connection, Error, Parameters};
@@ -78,7 +78,7 @@ impl Memory {
         Ok(Memory {
             contexts: number(0).context("no number of contexts")?,
             in_contexts: number(1).context("no size of contexts")?,
-            resident: resident(connection.backend_pid())?,
+            resident: ProcessMemory::of(connection.backend_pid())?.anonymous,
         })
     }
 
@@ -91,15 +91,6 @@ impl Memory {
         );
         Ok(())
     }
-}
-
-/// The memory of its own that a process has in use: without files and memory that it shares.
-fn resident(pid: u32) -> Result<u64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let anonymous = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
-    let kilobytes: u64 =
-        anonymous.and_then(|text| text.trim().trim_end_matches(" kB").parse().ok()).context("no RssAnon")?;
-    Ok(kilobytes * 1024)
 }
 
 fn errors_in_sql_functions(test: &Test) -> Result<()> {
