@@ -1,6 +1,7 @@
 //! A cluster in a temporary directory, for as long as a test needs it.
 
 use std::collections::HashMap;
+use std::env;
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write as _};
@@ -20,6 +21,9 @@ use postgres::{Client, NoTls};
 use crate::server::{Server, output, plugin, run_as_server_user};
 use crate::wire::{Connection, Parameters};
 use crate::{TIMEOUT, quote, wait_until, workdir};
+
+/// The environment variable with `pgoutput_rs.flush_bytes` for every cluster, in place of the default.
+const FLUSH_BYTES: &str = "PGOUTPUT_RS_TEST_FLUSH_BYTES";
 
 /// The superuser of every cluster.
 pub const USER: &str = "postgres";
@@ -384,6 +388,32 @@ impl Cluster {
         Ok(pid.cast_unsigned())
     }
 
+    /// What a process has in its memory contexts, in bytes: what it took from the system, and what of it is used.
+    ///
+    /// # Errors
+    ///
+    /// When it doesn't say so in the log.
+    pub fn memory_contexts(&self, pid: u32) -> Result<(u64, u64)> {
+        let before = self.log_length();
+        self.client("postgres")?
+            .execute("SELECT pg_log_backend_memory_contexts($1)", &[&pid.cast_signed()])?;
+        let mut found = None;
+        wait_until(&format!("process {pid} to log its memory contexts"), || {
+            let log = self.log_since(before);
+            found = log
+                .lines()
+                .filter(|line| line.contains(&format!("[{pid}]")))
+                .find_map(|line| line.split_once("Grand total: ").map(|(_, total)| total.to_owned()));
+            Ok(found.is_some())
+        })?;
+        // N bytes in N blocks; N free (N chunks); N used
+        let line = found.context("no total")?;
+        let number = |text: Option<&str>| -> Option<u64> { text?.trim().split(' ').next()?.parse().ok() };
+        let total = number(Some(line.as_str()));
+        let used = number(line.rsplit("; ").next());
+        total.zip(used).with_context(|| format!("not a total: {line}"))
+    }
+
     /// Removes databases, slots, subscriptions, origins and roles that a test left, so that the next finds a new cluster.
     ///
     /// # Errors
@@ -524,6 +554,9 @@ timezone = 'UTC'
     if server.has_plugin_allow_list {
         // A list of names: in quotes it would be one name.
         text.push_str("output_plugin_libraries = 'pgoutput, test_decoding, pgoutput_rs'\n");
+    }
+    if let Some(bytes) = env::var_os(FLUSH_BYTES) {
+        writeln!(text, "pgoutput_rs.flush_bytes = {}", quote::literal(&bytes.to_string_lossy()))?;
     }
     for (name, value) in &settings.configuration {
         writeln!(text, "{name} = {}", quote::literal(value))?;

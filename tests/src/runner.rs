@@ -108,6 +108,15 @@ impl Test {
 
 /// The `main` of a test binary: runs the tests that the command line asks for on every server.
 pub fn main(tests: &[(&'static str, TestFunction)]) -> ExitCode {
+    main_with_costly(tests, &[])
+}
+
+/// The same, with tests that take so much time or memory that they are run only when the command line says `--ignored`
+/// or `--include-ignored`.
+pub fn main_with_costly(
+    tests: &[(&'static str, TestFunction)],
+    costly: &[(&'static str, TestFunction)],
+) -> ExitCode {
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(2);
     let servers = match Server::all_from_env() {
@@ -120,13 +129,13 @@ pub fn main(tests: &[(&'static str, TestFunction)]) -> ExitCode {
     let pool = Arc::new(Pool::default());
     // Test after test, not server after server, so that both threads meet different servers.
     let (shared, servers) = (&pool, &servers);
-    let trials = tests
-        .iter()
-        .flat_map(|(name, function)| {
+    let all = tests.iter().map(|test| (test, false)).chain(costly.iter().map(|test| (test, true)));
+    let trials = all
+        .flat_map(|((name, function), is_costly)| {
             servers.iter().map(move |server| {
                 let (server, pool, function) = (Arc::clone(server), Arc::clone(shared), *function);
                 let name = format!("{name}::pg{}", server.major);
-                Trial::test(name, move || run(function, server, pool))
+                Trial::test(name, move || run(function, server, pool)).with_ignored_flag(is_costly)
             })
         })
         .collect();

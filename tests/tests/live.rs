@@ -3,13 +3,15 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
-use pgoutput_tests::{Differential, Options, Test, runner, tests};
+use pgoutput_tests::wire::Parameters;
+use pgoutput_tests::{Differential, Options, Test, runner, tests, wait_until};
 
 fn main() -> ExitCode {
     runner::main(tests![
         missing_publication,
         missing_publication_that_appears,
         reloaded_settings,
+        reloaded_client_encoding,
         settings_of_database_and_role,
         transactions_side_by_side,
         hundred_megabytes,
@@ -124,6 +126,42 @@ fn reloaded_settings(test: &Test) -> Result<()> {
         step("ALTER SYSTEM SET extra_float_digits = 0")?;
         step("ALTER SYSTEM RESET ALL")
     })?;
+    seen.expect("BRIC")
+}
+
+/// A session that doesn't say in which encoding it wants its text has that of the configuration, which can change.
+fn reloaded_client_encoding(test: &Test) -> Result<()> {
+    let cluster = test.cluster()?;
+    let differential = Differential::with_setup(
+        &cluster,
+        "CREATE TABLE té (id serial PRIMARY KEY, ü text);
+         CREATE PUBLICATION p FOR TABLE té",
+    )?
+    .options(Options::new(1, "p"));
+    let seen = differential.run_live(|client, live| {
+        for (encoding, identity) in [("LATIN1", "FULL"), ("UTF8", "DEFAULT"), ("LATIN9", "FULL")] {
+            client.batch_execute(&format!("ALTER SYSTEM SET client_encoding = {encoding}"))?;
+            client.batch_execute("SELECT pg_reload_conf()")?;
+            wait_until("the encoding to be reloaded", || {
+                // A session that begins with it: before, the postmaster has told the walsenders.
+                let mut session = cluster.connect(&Parameters::sql("postgres"))?;
+                Ok(session.query("SHOW client_encoding")? == [[Some(encoding.into())]])
+            })?;
+            // Settings are read between two transactions: one passes by.
+            client.batch_execute("INSERT INTO té (ü) VALUES ('vorher')")?;
+            live.catch_up()?;
+            client.batch_execute("INSERT INTO té (ü) VALUES ('hinüber')")?;
+            live.catch_up()?;
+            client.batch_execute(&format!("ALTER TABLE té REPLICA IDENTITY {identity}"))?;
+            live.catch_up()?;
+            client.batch_execute("INSERT INTO té (ü) VALUES ('straße')")?;
+            live.catch_up()?;
+        }
+        client.batch_execute("ALTER SYSTEM RESET ALL")?;
+        client.batch_execute("SELECT pg_reload_conf()")?;
+        Ok(())
+    })?;
+    ensure!(seen.count('R') > 3, "Relation came only {} times", seen.count('R'));
     seen.expect("BRIC")
 }
 
