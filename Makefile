@@ -4,7 +4,7 @@ PG_CONFIG ?=
 export PG_CONFIG
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build install uninstall demo test lint fmt fuzz differential bench clean
+.PHONY: help setup build install uninstall demo test test-flush-bytes lint fmt fuzz differential bench latency clean
 
 help:
 	@echo 'make demo                        sets up what is missing and shows replication at work'
@@ -18,6 +18,8 @@ help:
 	@echo 'make fuzz                        fuzzes the decoder (needs a nightly toolchain and cargo-fuzz)'
 	@echo 'make differential SEED=1 ROUNDS=100 [PG=18]   random workloads through both plugins'
 	@echo 'make bench [WORKLOADS="narrow wide"]     measures against pgoutput, on a PostgreSQL 18 that it builds first'
+	@echo 'make test-flush-bytes            the tests that compare and replicate, at extremes of pgoutput_rs.flush_bytes'
+	@echo 'make latency [PG=18]             measures how long transactions take to their client'
 	@echo 'make clean                       removes what was built'
 
 setup:
@@ -35,6 +37,9 @@ demo: setup
 test: setup
 	@scripts/test
 
+test-flush-bytes: setup
+	@scripts/test-flush-bytes
+
 lint: setup
 	@scripts/lint
 
@@ -50,6 +55,9 @@ differential: setup
 bench:
 	@PG_BENCH=yes scripts/setup
 	@scripts/bench
+
+latency: setup
+	@scripts/latency
 
 clean:
 	rm -rf target fuzz/target
