@@ -42,6 +42,16 @@ impl StringInfoBuffer<'_> {
         unsafe { *(*self.raw).data.add((*self.raw).len as usize) = 0 }
     }
 
+    /// Makes room for what will be put in parts and the server puts at once: if there can't be as much, the ERROR has
+    /// the same numbers in it.
+    pub fn reserve(&mut self, bytes: usize) {
+        // SAFETY: valid (new).
+        let free = unsafe { (*self.raw).maxlen - (*self.raw).len } as usize;
+        if free <= bytes {
+            self.grow(bytes);
+        }
+    }
+
     #[cold]
     fn grow(&mut self, by: usize) {
         // The server's limit is far below; a number that doesn't fit its parameter is over it too.

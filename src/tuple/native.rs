@@ -180,8 +180,7 @@ impl Formatter {
                     return false;
                 }
                 // SAFETY: the caller's contract: a bytea is a varlena.
-                unsafe { varlena::with_content(value, |content| write_hex(buffer, content)) };
-                return true;
+                return unsafe { varlena::with_content(value, |content| write_hex(buffer, content)) };
             }
             // SAFETY: the caller's contract.
             NativeType::Uuid => format::uuid(text, unsafe { uuid_of(value) }),
@@ -270,10 +269,16 @@ impl Formatter {
     }
 }
 
-/// Writes a bytea in hex.
-fn write_hex(buffer: &mut StringInfoBuffer<'_>, content: &[u8]) {
+/// Writes a bytea in hex. One that is too long for that is left to `byteaout`, for its error.
+fn write_hex(buffer: &mut StringInfoBuffer<'_>, content: &[u8]) -> bool {
     const CHUNK: usize = 128;
+    /// With a prefix of two and a final NUL, what the server can allocate: MaxAllocSize.
+    const LONGEST: usize = (0x3fff_ffff - 3) / 2;
+    if content.len() > LONGEST {
+        return false;
+    }
     let start = row::begin_text(buffer);
+    buffer.reserve(2 + 2 * content.len());
     buffer.put(b"\\x");
     for chunk in content.chunks(CHUNK) {
         let mut digits = [0; 2 * CHUNK];
@@ -283,6 +288,7 @@ fn write_hex(buffer: &mut StringInfoBuffer<'_>, content: &[u8]) {
         buffer.put(&digits[..2 * chunk.len()]);
     }
     row::end_value(buffer, start);
+    true
 }
 
 /// Writes a finite numeric as `numeric_send` does: the number of its digits, weight, sign, scale and the digits.
@@ -292,6 +298,7 @@ fn write_numeric(buffer: &mut StringInfoBuffer<'_>, stored: &[u8]) -> bool {
         return false;
     };
     let start = row::begin_binary(buffer);
+    buffer.reserve(8 + digits.len());
     buffer.put_u16((digits.len() / 2) as u16);
     buffer.put_i16(weight);
     buffer.put_u16(if negative { NEGATIVE } else { 0 });
