@@ -414,20 +414,14 @@ impl Cluster {
         total.zip(used).with_context(|| format!("not a total: {line}"))
     }
 
-    /// Removes databases, slots, subscriptions, origins and roles that a test left, so that the next finds a new cluster.
+    /// Drops all subscriptions, so that they don't connect to their publishers any more.
     ///
     /// # Errors
     ///
-    /// When something can't be removed.
-    pub fn clean(&self) -> Result<()> {
-        let mut client = self.client("postgres")?;
-        let databases: Vec<String> = client
-            .query("SELECT datname FROM pg_database WHERE datname !~ '^(postgres|template.)$'", &[])?
-            .iter()
-            .map(|row| row.get(0))
-            .collect();
-        for database in &databases {
-            let mut inside = self.client(database)?;
+    /// When one can't be dropped.
+    pub fn drop_subscriptions(&self) -> Result<()> {
+        for database in databases(&mut self.client("postgres")?)? {
+            let mut inside = self.client(&database)?;
             for row in inside.query(
                 "SELECT subname FROM pg_subscription s JOIN pg_database d ON d.oid = subdbid \
                                      WHERE datname = current_database()",
@@ -439,6 +433,18 @@ impl Cluster {
                 inside.batch_execute(&format!("DROP SUBSCRIPTION {name}"))?;
             }
         }
+        Ok(())
+    }
+
+    /// Removes databases, slots, subscriptions, origins and roles that a test left, so that the next finds a new cluster.
+    ///
+    /// # Errors
+    ///
+    /// When something can't be removed.
+    pub fn clean(&self) -> Result<()> {
+        self.drop_subscriptions()?;
+        let mut client = self.client("postgres")?;
+        let databases = databases(&mut client)?;
         client.batch_execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
              WHERE pid <> pg_backend_pid() AND backend_type IN ('client backend', 'walsender')",
@@ -462,6 +468,13 @@ impl Cluster {
         }
         Ok(())
     }
+}
+
+/// The databases that tests made.
+fn databases(client: &mut Client) -> Result<Vec<String>> {
+    let rows =
+        client.query("SELECT datname FROM pg_database WHERE datname !~ '^(postgres|template.)$'", &[])?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
 impl Drop for Cluster {

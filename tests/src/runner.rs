@@ -81,7 +81,12 @@ impl Test {
 
     /// Gives the clusters back after the test has passed.
     fn give_back(self) {
-        for Lent { cluster, settings, .. } in self.clusters.into_inner() {
+        let clusters = self.clusters.into_inner();
+        for Lent { cluster, .. } in &clusters {
+            // A subscriber that still connects keeps its publisher from being cleaned. If this fails, so does cleaning.
+            let _ = cluster.drop_subscriptions();
+        }
+        for Lent { cluster, settings, .. } in clusters {
             // One that can't be cleaned is stopped by being dropped.
             if let Some(cluster) = Arc::into_inner(cluster).filter(|cluster| cluster.clean().is_ok()) {
                 let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
