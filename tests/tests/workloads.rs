@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         large_value,
         streamed,
         prepared,
+        subtransaction_of_an_aborted_transaction,
     ])
 }
 
@@ -470,4 +471,25 @@ fn prepared(test: &Test) -> Result<()> {
         Ok(())
     })?;
     seen.expect("bPKrBCRIU")
+}
+
+/// From 18 on the server has Stream Abort sent for it although nothing was streamed; before, the whole is streamed.
+fn subtransaction_of_an_aborted_transaction(test: &Test) -> Result<()> {
+    let cluster = test.cluster_with(Settings::default().set("logical_decoding_work_mem", "64kB"))?;
+    let mut differential = Differential::with_setup(
+        &cluster,
+        "CREATE TABLE t (id int, v text); CREATE PUBLICATION p FOR TABLE t",
+    )?
+    .options_and_binary(Options::new(2, "p").with("streaming", "on"));
+    if test.server().major >= 16 {
+        differential = differential.options(Options::new(4, "p").with("streaming", "parallel"));
+    }
+    let seen = differential.run_script(
+        "BEGIN; SAVEPOINT a; INSERT INTO t SELECT i, md5(i::text) FROM generate_series(1, 3000) i; RELEASE a; ROLLBACK;
+         BEGIN; INSERT INTO t VALUES (1, 'one');
+         SAVEPOINT a; INSERT INTO t SELECT i, md5(i::text) FROM generate_series(1, 3000) i; ROLLBACK TO a;
+         SAVEPOINT b; INSERT INTO t VALUES (2, 'two'); RELEASE b; ROLLBACK;
+         INSERT INTO t VALUES (3, 'three')",
+    )?;
+    seen.expect("ABRIC")
 }
