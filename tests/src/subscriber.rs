@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use pgoutput_protocol::Lsn;
 use postgres::Client;
 
 use crate::server::plugin;
-use crate::{Cluster, quote, wait_until};
+use crate::{Cluster, Settings, Test, quote, wait_until};
 
 /// How a publisher comes to use the extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +18,176 @@ pub enum Way {
     InPlace,
     /// The slot asks for `pgoutput_rs`.
     ByName,
+}
+
+impl Way {
+    /// What a publisher of this kind is made with.
+    pub fn settings(self, test: &Test) -> Settings {
+        match self {
+            Way::InPlace => Settings::default().in_place(test.server()),
+            Way::ByName => Settings::default(),
+        }
+    }
+}
+
+/// A publisher and a subscriber, each with a database of the same name.
+pub struct Pair {
+    /// The publisher, which has the extension.
+    pub publisher: Arc<Cluster>,
+    /// The subscriber, which has nothing of ours.
+    pub subscriber: Arc<Cluster>,
+}
+
+impl Pair {
+    /// The database on each of them.
+    pub const DATABASE: &str = "bench";
+    /// The subscription of [`Pair::subscribe`].
+    pub const SUBSCRIPTION: &str = "sub";
+
+    /// Two clusters with such a database.
+    ///
+    /// # Errors
+    ///
+    /// When they can't be started.
+    pub fn new(test: &Test, way: Way) -> Result<Pair> {
+        // It confirms what it has flushed: the tests needn't wait for long.
+        let subscriber = Settings::default().set("wal_writer_delay", "10ms");
+        Pair::with_settings(test, way.settings(test), subscriber)
+    }
+
+    /// As [`Pair::new`], with settings of the publisher and of the subscriber.
+    ///
+    /// # Errors
+    ///
+    /// When they can't be started.
+    pub fn with_settings(test: &Test, publisher: Settings, subscriber: Settings) -> Result<Pair> {
+        let pair =
+            Pair { publisher: test.cluster_with(publisher)?, subscriber: test.cluster_with(subscriber)? };
+        for cluster in [&pair.publisher, &pair.subscriber] {
+            cluster.create_database_named(Pair::DATABASE)?;
+        }
+        Ok(pair)
+    }
+
+    /// A session on the publisher.
+    ///
+    /// # Errors
+    ///
+    /// When it can't connect.
+    pub fn publisher(&self) -> Result<Client> {
+        self.publisher.client(Pair::DATABASE)
+    }
+
+    /// A session on the subscriber.
+    ///
+    /// # Errors
+    ///
+    /// When it can't connect.
+    pub fn subscriber(&self) -> Result<Client> {
+        self.subscriber.client(Pair::DATABASE)
+    }
+
+    /// Runs a script on both.
+    ///
+    /// # Errors
+    ///
+    /// When it fails.
+    pub fn on_both(&self, script: &str) -> Result<()> {
+        self.subscriber()?.batch_execute(script)?;
+        self.publisher()?.batch_execute(script)?;
+        Ok(())
+    }
+
+    /// Subscribes to the publication `pub`.
+    ///
+    /// # Errors
+    ///
+    /// When that fails.
+    pub fn subscribe(&self, way: Way, options: &str) -> Result<()> {
+        let (publisher, subscriber) = ((&*self.publisher, Pair::DATABASE), &mut self.subscriber()?);
+        subscribe(way, Pair::SUBSCRIPTION, publisher, subscriber, "pub", options)
+    }
+
+    /// Subscribes to publications in place of `pgoutput`, and waits until the tables have been copied.
+    ///
+    /// # Errors
+    ///
+    /// When that fails, or the walsender uses another plugin than the tested.
+    pub fn subscribe_in_place(&self, publications: &str, options: &str) -> Result<()> {
+        let (publisher, subscriber) = ((&*self.publisher, Pair::DATABASE), &mut self.subscriber()?);
+        subscribe(Way::InPlace, Pair::SUBSCRIPTION, publisher, subscriber, publications, options)?;
+        wait_for_copy(subscriber)?;
+        self.check_plugin()
+    }
+
+    /// Has the subscription follow what the publication lists now.
+    ///
+    /// # Errors
+    ///
+    /// When that fails.
+    pub fn refresh(&self) -> Result<()> {
+        self.subscriber()?
+            .batch_execute(&format!("ALTER SUBSCRIPTION {} REFRESH PUBLICATION", Pair::SUBSCRIPTION))?;
+        Ok(())
+    }
+
+    /// Checks that the walsender uses the plugin that is tested.
+    ///
+    /// # Errors
+    ///
+    /// When it uses another.
+    pub fn check_plugin(&self) -> Result<()> {
+        check_plugin(&self.publisher, Pair::SUBSCRIPTION)?;
+        Ok(())
+    }
+
+    /// Waits until the subscriber has all that is committed.
+    ///
+    /// # Errors
+    ///
+    /// When it doesn't get there.
+    pub fn catch_up(&self) -> Result<()> {
+        wait_for_catch_up(&self.publisher, Pair::DATABASE, &[Pair::SUBSCRIPTION])
+    }
+
+    /// Waits until the subscriber has all, and checks that it is the same.
+    ///
+    /// # Errors
+    ///
+    /// When it isn't, or there is nothing to compare.
+    pub fn check_equal(&self) -> Result<()> {
+        wait_for_copy(&mut self.subscriber()?)?;
+        self.catch_up()?;
+        let tables = check_equal(&mut self.publisher()?, &mut self.subscriber()?)?;
+        ensure!(tables.iter().any(|table| table.rows > 0), "all tables are empty");
+        Ok(())
+    }
+
+    /// Waits until the subscriber has all, and checks that a query there has the rows of another on the publisher.
+    ///
+    /// # Errors
+    ///
+    /// When it hasn't, or there are no rows.
+    pub fn check_rows(&self, published: &str, subscribed: &str) -> Result<()> {
+        self.catch_up()?;
+        let (wanted, found) =
+            (rows(&mut self.publisher()?, published)?, rows(&mut self.subscriber()?, subscribed)?);
+        ensure!(!wanted.is_empty(), "no rows to compare: {published}");
+        let difference = wanted.iter().zip(&found).find(|(wanted, found)| wanted != found);
+        ensure!(
+            wanted == found,
+            "{subscribed}: {} rows on the subscriber, {} on the publisher; the first that differ: {difference:?}",
+            found.len(),
+            wanted.len()
+        );
+        Ok(())
+    }
+}
+
+/// The rows of a query as text, in order.
+fn rows(client: &mut Client, query: &str) -> Result<Vec<String>> {
+    let rows = client.query(&format!("SELECT t::text FROM ({query}) t ORDER BY 1"), &[]);
+    Ok(rows.with_context(|| query.to_owned())?.iter().map(|row| row.get(0)).collect())
 }
 
 /// Subscribes to publications, with a slot of the subscription's name.
@@ -179,20 +350,31 @@ pub fn mapped_plugin(cluster: &Cluster, pid: u32) -> Result<PathBuf> {
     }
 }
 
-/// Checks that a walsender uses the plugin that is tested.
+/// Checks that the walsender of a slot uses the plugin that is tested, and returns the walsender and the library.
 ///
 /// # Errors
 ///
-/// When it uses another.
-pub fn check_plugin(cluster: &Cluster, pid: u32) -> Result<PathBuf> {
-    let mapped = mapped_plugin(cluster, pid)?;
+/// When it uses another, or none comes.
+pub fn check_plugin(cluster: &Cluster, slot: &str) -> Result<(u32, PathBuf)> {
+    let mut found = Err(anyhow!("no walsender"));
+    let outcome = wait_until(&format!("the walsender of slot {slot} to load a plugin"), || {
+        // It may be about to load one, or end before it is looked at.
+        let pid = cluster.walsender(slot)?;
+        found = mapped_plugin(cluster, pid).map(|plugin| (pid, plugin));
+        Ok(found.is_ok())
+    });
+    let (pid, mapped) = match (outcome, found) {
+        (Ok(()), found) => found?,
+        (Err(error), Err(last)) => return Err(last.context(error)),
+        (Err(error), Ok(_)) => return Err(error),
+    };
     let wanted = if plugin() == "pgoutput" {
         cluster.server().pkglibdir.join("pgoutput.so")
     } else {
         cluster.server().library()
     };
     ensure!(is_same(&mapped, &wanted), "walsender {pid} uses {}, not {}", mapped.display(), wanted.display());
-    Ok(mapped)
+    Ok((pid, mapped))
 }
 
 fn is_same(left: &Path, right: &Path) -> bool {

@@ -1,20 +1,13 @@
 //! Unmodified subscribers end with what the publisher has.
 
 use std::process::{ExitCode, Stdio};
-use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use pgoutput_tests::server::output;
-use pgoutput_tests::subscriber::{
-    Way, check_equal, check_plugin, subscribe, wait_for_catch_up, wait_for_copy,
-};
-use pgoutput_tests::{Cluster, Settings, Test, runner, tests, wait_until};
-use postgres::Client;
-
-const DATABASE: &str = "bench";
-const SUBSCRIPTION: &str = "sub";
+use pgoutput_tests::subscriber::{Pair, Way, wait_for_copy};
+use pgoutput_tests::{Test, runner, tests, wait_until};
 
 fn main() -> ExitCode {
     runner::main(tests![
@@ -27,67 +20,19 @@ fn main() -> ExitCode {
     ])
 }
 
-/// A publisher and a subscriber, each with a database of the same name.
-struct Pair {
-    publisher: Arc<Cluster>,
-    subscriber: Arc<Cluster>,
+/// The schema of pgbench on both, its rows on the publisher, and all of that published.
+fn set_pgbench_up(pair: &Pair) -> Result<()> {
+    output(pair.publisher.program("pgbench").args(["-q", "-i", "-s", "2", Pair::DATABASE]))?;
+    output(pair.subscriber.program("pgbench").args(["-q", "-i", "-I", "tp", Pair::DATABASE]))?;
+    pair.publisher()?.batch_execute("CREATE PUBLICATION pub FOR ALL TABLES")?;
+    Ok(())
 }
 
-impl Pair {
-    fn new(test: &Test, way: Way) -> Result<Pair> {
-        let settings = match way {
-            Way::InPlace => Settings::default().in_place(test.server()),
-            Way::ByName => Settings::default(),
-        };
-        // The subscriber has nothing of ours, in either way.
-        let pair = Pair { publisher: test.cluster_with(settings)?, subscriber: test.cluster()? };
-        for cluster in [&pair.publisher, &pair.subscriber] {
-            cluster.create_database_named(DATABASE)?;
-        }
-        Ok(pair)
-    }
-
-    fn publisher(&self) -> Result<Client> {
-        self.publisher.client(DATABASE)
-    }
-
-    fn subscriber(&self) -> Result<Client> {
-        self.subscriber.client(DATABASE)
-    }
-
-    /// Runs a script on both.
-    fn on_both(&self, script: &str) -> Result<()> {
-        self.publisher()?.batch_execute(script)?;
-        self.subscriber()?.batch_execute(script)?;
-        Ok(())
-    }
-
-    /// The schema of pgbench on both, its rows on the publisher, and all of that published.
-    fn set_pgbench_up(&self) -> Result<()> {
-        output(self.publisher.program("pgbench").args(["-q", "-i", "-s", "2", DATABASE]))?;
-        output(self.subscriber.program("pgbench").args(["-q", "-i", "-I", "tp", DATABASE]))?;
-        self.publisher()?.batch_execute("CREATE PUBLICATION pub FOR ALL TABLES")?;
-        Ok(())
-    }
-
-    fn subscribe(&self, way: Way, options: &str) -> Result<()> {
-        subscribe(way, SUBSCRIPTION, (&self.publisher, DATABASE), &mut self.subscriber()?, "pub", options)
-    }
-
-    fn pgbench(&self, transactions: u32) -> Result<()> {
-        let transactions = transactions.to_string();
-        let mut pgbench = self.publisher.program("pgbench");
-        output(pgbench.args(["-n", "-c", "2", "-j", "2", "-t", &transactions, DATABASE]))?;
-        Ok(())
-    }
-
-    fn check_equal(&self) -> Result<()> {
-        wait_for_copy(&mut self.subscriber()?)?;
-        wait_for_catch_up(&self.publisher, DATABASE, &[SUBSCRIPTION])?;
-        let tables = check_equal(&mut self.publisher()?, &mut self.subscriber()?)?;
-        ensure!(tables.iter().any(|table| table.rows > 0), "all tables are empty");
-        Ok(())
-    }
+fn pgbench(pair: &Pair, transactions: u32) -> Result<()> {
+    let transactions = transactions.to_string();
+    let mut pgbench = pair.publisher.program("pgbench");
+    output(pgbench.args(["-n", "-c", "2", "-j", "2", "-t", &transactions, Pair::DATABASE]))?;
+    Ok(())
 }
 
 fn workload_in_place(test: &Test) -> Result<()> {
@@ -105,21 +50,17 @@ fn workload_binary(test: &Test) -> Result<()> {
 /// pgbench, then changes of tables, then TRUNCATE.
 fn workload(test: &Test, way: Way, options: &str) -> Result<()> {
     let pair = Pair::new(test, way)?;
-    pair.set_pgbench_up()?;
+    set_pgbench_up(&pair)?;
     pair.subscribe(way, options)?;
-    check_plugin(&pair.publisher, pair.publisher.walsender(SUBSCRIPTION)?)?;
-    pair.pgbench(1000)?;
+    pair.check_plugin()?;
+    pgbench(&pair, 1000)?;
     pair.check_equal().context("after pgbench")?;
 
-    pair.subscriber()?.batch_execute(
+    pair.on_both(
         "ALTER TABLE pgbench_accounts ADD note text DEFAULT 'none', ADD at timestamptz;
          CREATE TABLE added (id int PRIMARY KEY, v numeric, w text)",
     )?;
-    pair.publisher()?.batch_execute(
-        "ALTER TABLE pgbench_accounts ADD note text DEFAULT 'none', ADD at timestamptz;
-         CREATE TABLE added (id int PRIMARY KEY, v numeric, w text)",
-    )?;
-    pair.subscriber()?.batch_execute(&format!("ALTER SUBSCRIPTION {SUBSCRIPTION} REFRESH PUBLICATION"))?;
+    pair.refresh()?;
     pair.publisher()?.batch_execute(
         "UPDATE pgbench_accounts SET note = repeat('long ', 1000), at = now() WHERE aid % 100 = 0;
          INSERT INTO added SELECT i, i / 7.0, md5(i::text) FROM generate_series(1, 1000) i;
@@ -127,7 +68,7 @@ fn workload(test: &Test, way: Way, options: &str) -> Result<()> {
          UPDATE added SET id = id + 10000 WHERE id % 10 = 0;
          DELETE FROM added WHERE id % 3 = 0",
     )?;
-    pair.pgbench(200)?;
+    pgbench(&pair, 200)?;
     pair.check_equal().context("after changes of tables")?;
 
     pair.on_both("ALTER TABLE added DROP COLUMN v; ALTER TABLE added RENAME COLUMN w TO v")?;
@@ -137,7 +78,7 @@ fn workload(test: &Test, way: Way, options: &str) -> Result<()> {
          UPDATE added SET v = v || '!';
          DELETE FROM added WHERE id < 100",
     )?;
-    pair.pgbench(200)?;
+    pgbench(&pair, 200)?;
     pair.check_equal().context("after TRUNCATE")?;
     Ok(())
 }
@@ -175,25 +116,25 @@ fn parallel_copy_of_20_tables(test: &Test) -> Result<()> {
         }
         copied.join().map_err(|_| anyhow::anyhow!("the subscriber panicked"))?
     })?;
-    check_plugin(&pair.publisher, pair.publisher.walsender(SUBSCRIPTION)?)?;
+    pair.check_plugin()?;
     pair.check_equal().with_context(|| format!("after {rounds} rounds of writes"))
 }
 
 fn walsender_is_killed(test: &Test) -> Result<()> {
     const KILLS: usize = 5;
     let pair = Pair::new(test, Way::InPlace)?;
-    pair.set_pgbench_up()?;
+    set_pgbench_up(&pair)?;
     pair.subscribe(Way::InPlace, "")?;
     wait_for_copy(&mut pair.subscriber()?)?;
     let mut admin = pair.publisher()?;
     thread::scope(|scope| {
-        let pgbench = scope.spawn(|| pair.pgbench(4000));
+        let pgbench = scope.spawn(|| pgbench(&pair, 4000));
         for _ in 0..KILLS {
             thread::sleep(Duration::from_millis(150));
-            let walsender = pair.publisher.walsender(SUBSCRIPTION)?.cast_signed();
+            let walsender = pair.publisher.walsender(Pair::SUBSCRIPTION)?.cast_signed();
             admin.execute("SELECT pg_terminate_backend($1)", &[&walsender])?;
             wait_until("another walsender", || {
-                Ok(pair.publisher.walsender(SUBSCRIPTION)?.cast_signed() != walsender)
+                Ok(pair.publisher.walsender(Pair::SUBSCRIPTION)?.cast_signed() != walsender)
             })?;
         }
         pgbench.join().map_err(|_| anyhow::anyhow!("pgbench panicked"))?
@@ -204,17 +145,17 @@ fn walsender_is_killed(test: &Test) -> Result<()> {
 fn publisher_crashes(test: &Test) -> Result<()> {
     const CRASHES: usize = 3;
     let pair = Pair::new(test, Way::InPlace)?;
-    pair.set_pgbench_up()?;
+    set_pgbench_up(&pair)?;
     pair.subscribe(Way::InPlace, "")?;
     wait_for_copy(&mut pair.subscriber()?)?;
     for _ in 0..CRASHES {
         let mut pgbench = pair.publisher.program("pgbench");
-        pgbench.args(["-n", "-c", "2", "-j", "2", "-T", "60", DATABASE]);
+        pgbench.args(["-n", "-c", "2", "-j", "2", "-T", "60", Pair::DATABASE]);
         let mut pgbench = pgbench.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         thread::sleep(Duration::from_millis(700));
         pair.publisher.crash()?;
         ensure!(!pgbench.wait()?.success(), "pgbench didn't notice the crash");
     }
-    pair.pgbench(100)?;
+    pgbench(&pair, 100)?;
     pair.check_equal()
 }

@@ -60,8 +60,7 @@ fn run() -> Result<()> {
         output(subscriber.program("pgbench").args(["-q", "-i", "-I", "tp", name]))?;
         introduce(way, &server);
         subscribe(way, name, (&publisher, DATABASE), &mut subscriber.client(name)?, "bench", "")?;
-        let walsender = publisher.walsender(name)?;
-        let library = check_plugin(&publisher, walsender)?;
+        let (walsender, library) = check_plugin(&publisher, name)?;
         println!("  the walsender, process {walsender}, has mapped {}", library.display());
     }
 
