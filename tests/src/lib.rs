@@ -5,6 +5,7 @@
 //!
 //! - [`Cluster`] is started, stopped, crashed and asked; nothing of it survives the process.
 //! - [`Differential`] runs a workload and compares what both plugins send for it.
+//! - [`subscriber::Pair`] is a publisher and a subscriber, and [`Traffic`] what sessions do on the publisher.
 //! - [`wire::Connection`] shows a replication stream as it comes.
 
 pub mod cluster;
@@ -17,6 +18,7 @@ pub mod runner;
 pub mod server;
 pub mod stream;
 pub mod subscriber;
+pub mod traffic;
 pub mod wire;
 pub mod workdir;
 
@@ -31,6 +33,7 @@ pub use differential::Differential;
 pub use options::Options;
 pub use runner::Test;
 pub use server::Server;
+pub use traffic::Traffic;
 
 /// How long anything may take before it counts as hanging.
 pub const TIMEOUT: Duration = Duration::from_secs(120);
