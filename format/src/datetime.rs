@@ -122,9 +122,16 @@ pub fn timestamp(text: &mut Text, microseconds: i64, offset: Option<i32>) {
 #[inline]
 fn push_offset(text: &mut Text, offset: i32) {
     let seconds = offset.unsigned_abs();
-    let [h1, h2] = *two_digits(seconds / 3600);
-    text.push(&[if offset >= 0 { b'+' } else { b'-' }, h1, h2]);
-    let (minutes, seconds) = (seconds / 60 % 60, seconds % 60);
+    let sign = if offset >= 0 { b'+' } else { b'-' };
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if hours < 100 {
+        let [h1, h2] = *two_digits(hours);
+        text.push(&[sign, h1, h2]);
+    } else {
+        // A zone given as a POSIX string can be a week away.
+        text.push(&[sign]);
+        integer(text, hours);
+    }
     if minutes != 0 || seconds != 0 {
         text.push(b":");
         text.push_two_digits(minutes);
@@ -183,6 +190,8 @@ mod tests {
             (0, Some(20_700), "2000-01-01 05:45:00+05:45"),
             (0, Some(-4 * 3600 - 56 * 60 - 2), "1999-12-31 19:03:58-04:56:02"),
             (0, Some(3605), "2000-01-01 01:00:05+01:00:05"),
+            (0, Some(100 * 3600), "2000-01-05 04:00:00+100"),
+            (0, Some(-167 * 3600 - 1800), "1999-12-25 00:30:00-167:30"),
             (9_223_371_331_200_000_000 - 1, None, "294276-12-31 23:59:59.999999"),
             (-211_813_488_000_000_000, None, "4714-11-24 00:00:00 BC"),
             (-211_813_488_000_000_000, Some(0), "4714-11-24 00:00:00+00 BC"),

@@ -448,8 +448,15 @@ mod tests {
             -116 * 365 * DAY,
             38 * 365 * DAY,
         ];
-        let zones =
-            ["UTC", "Europe/Berlin", "America/St_Johns", "Asia/Kathmandu", "Pacific/Apia", "<+03:04>-03:04"];
+        let zones = [
+            "UTC",
+            "Europe/Berlin",
+            "America/St_Johns",
+            "Asia/Kathmandu",
+            "Pacific/Apia",
+            "<+03:04>-03:04",
+            "<-167>167",
+        ];
         for zone in zones {
             Spi::run(&format!("SET TimeZone = '{zone}'")).expect("a setting");
             let random = Words(4).take(5000).map(|word| (word as i64) >> (word % 24));
