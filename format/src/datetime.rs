@@ -1,6 +1,6 @@
 //! Dates and times in the ISO style.
 
-use crate::{Text, integer, two_digits};
+use crate::{Text, four_digits, integer, two_digits};
 
 const MICROSECONDS_PER_SECOND: i64 = 1_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
@@ -40,14 +40,15 @@ impl Day {
     #[inline]
     fn push(self, text: &mut Text) {
         let year = if self.year > 0 { self.year } else { 1 - self.year };
-        if year < 10_000 {
-            text.push_four_digits(year as u32);
-        } else {
-            integer(text, year);
-        }
         let [m1, m2] = *two_digits(self.month);
         let [d1, d2] = *two_digits(self.day);
-        text.push(&[b'-', m1, m2, b'-', d1, d2]);
+        if year < 10_000 {
+            let [y1, y2, y3, y4] = four_digits(year as u32);
+            text.push(&[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2]);
+        } else {
+            integer(text, year);
+            text.push(&[b'-', m1, m2, b'-', d1, d2]);
+        }
     }
 
     /// What follows everything else in a year before 1 AD.
@@ -67,19 +68,14 @@ fn push_infinity(text: &mut Text, negative: bool) {
 /// The time of a day, in microseconds since midnight.
 #[inline]
 fn push_time(text: &mut Text, microseconds: i64) {
-    let seconds = microseconds / MICROSECONDS_PER_SECOND;
+    let seconds = (microseconds / MICROSECONDS_PER_SECOND) as u32;
     let fraction = (microseconds % MICROSECONDS_PER_SECOND) as u32;
-    let [h1, h2] = *two_digits((seconds / 3600) as u32);
-    let [m1, m2] = *two_digits((seconds / 60 % 60) as u32);
-    let [s1, s2] = *two_digits((seconds % 60) as u32);
+    let [h1, h2] = *two_digits(seconds / 3600);
+    let [m1, m2] = *two_digits(seconds / 60 % 60);
+    let [s1, s2] = *two_digits(seconds % 60);
     text.push(&[h1, h2, b':', m1, m2, b':', s1, s2]);
     if fraction != 0 {
-        let [a, b] = *two_digits(fraction / 10_000);
-        let [c, d] = *two_digits(fraction / 100 % 100);
-        let [e, f] = *two_digits(fraction % 100);
-        let digits = [b'.', a, b, c, d, e, f];
-        let zeros = digits.iter().rev().take_while(|digit| **digit == b'0').count();
-        text.push(&digits[..digits.len() - zeros]);
+        text.push_fraction(fraction);
     }
 }
 

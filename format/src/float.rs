@@ -17,17 +17,25 @@ pub fn float8(text: &mut Text, value: f64) -> bool {
     const SCALE: f64 = 1e6;
     const DIGITS: f64 = 1e15;
     let magnitude = value.abs();
-    if magnitude < DIGITS && magnitude.trunc() == magnitude {
+    // Conversions to an integer, where the range allows them, take less than the functions that round.
+    if magnitude < DIGITS && (magnitude as i64) as f64 == magnitude {
         push_sign(text, value.is_sign_negative());
-        integer(text, magnitude as u64);
+        integer(text, magnitude as i64);
         return true;
     }
-    let scaled = (magnitude * SCALE).round();
+    let scaled = magnitude * SCALE;
     // Not a number and infinity fail these comparisons, too.
-    if !(magnitude >= SMALLEST_FIXED && scaled < DIGITS && scaled / SCALE == magnitude) {
+    if !(magnitude >= SMALLEST_FIXED && scaled < DIGITS - 1.0) {
         return false;
     }
-    push_decimal(text, value.is_sign_negative(), scaled as u64, 6);
+    // If this rounds to the wrong neighbour, the comparison fails, and another way gives the text.
+    let digits = (scaled + 0.5) as i64;
+    if digits as f64 / SCALE != magnitude {
+        return false;
+    }
+    push_sign(text, value.is_sign_negative());
+    integer(text, digits / 1_000_000);
+    text.push_fraction((digits % 1_000_000) as u32);
     true
 }
 
@@ -38,16 +46,22 @@ pub fn float4(text: &mut Text, value: f32) -> bool {
     const SCALE: f32 = 1e3;
     const DIGITS: f32 = 1e6;
     let magnitude = value.abs();
-    if magnitude < DIGITS && magnitude.trunc() == magnitude {
+    if magnitude < DIGITS && (magnitude as i32) as f32 == magnitude {
         push_sign(text, value.is_sign_negative());
-        integer(text, magnitude as u64);
+        integer(text, magnitude as i32);
         return true;
     }
-    let scaled = (magnitude * SCALE).round();
-    if !(f64::from(magnitude) >= SMALLEST_FIXED && scaled < DIGITS && scaled / SCALE == magnitude) {
+    let scaled = magnitude * SCALE;
+    if !(f64::from(magnitude) >= SMALLEST_FIXED && scaled < DIGITS - 1.0) {
         return false;
     }
-    push_decimal(text, value.is_sign_negative(), scaled as u64, 3);
+    let digits = (scaled + 0.5) as i32;
+    if digits as f32 / SCALE != magnitude {
+        return false;
+    }
+    push_sign(text, value.is_sign_negative());
+    integer(text, digits / 1000);
+    text.push_fraction((digits % 1000) as u32 * 1000);
     true
 }
 
@@ -55,24 +69,6 @@ pub fn float4(text: &mut Text, value: f32) -> bool {
 fn push_sign(text: &mut Text, negative: bool) {
     if negative {
         text.push(b"-");
-    }
-}
-
-/// `digits` / 10^`scale`, without zeros at the end; not an integer.
-#[inline]
-fn push_decimal(text: &mut Text, negative: bool, digits: u64, scale: u32) {
-    let unit = 10u64.pow(scale);
-    push_sign(text, negative);
-    integer(text, digits / unit);
-    // The 1 in front keeps the zeros that follow the point; the point takes its place.
-    let mut fraction = unit + digits % unit;
-    while fraction.is_multiple_of(10) {
-        fraction /= 10;
-    }
-    let point = text.length;
-    integer(text, fraction);
-    if let Some(one) = text.bytes.get_mut(point) {
-        *one = b'.';
     }
 }
 

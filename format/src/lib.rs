@@ -14,6 +14,8 @@ mod numeric;
 
 pub use datetime::{date, time, timestamp};
 pub use float::{float4, float8};
+/// What [`with_integer`] takes.
+pub use itoa::Integer;
 pub use numeric::{Numeric, numeric};
 
 /// The longest text that a [`Text`] can hold, in bytes.
@@ -62,49 +64,59 @@ impl Text {
         self.push(two_digits(number));
     }
 
-    /// Appends a number below 10,000 in four digits.
+    /// Appends a point and the six digits of a number below 1,000,000, without zeros at the end. The number is not 0.
     #[inline]
-    fn push_four_digits(&mut self, number: u32) {
-        self.push_two_digits(number / 100);
-        self.push_two_digits(number % 100);
+    fn push_fraction(&mut self, number: u32) {
+        let [a, b] = *two_digits(number / 10_000);
+        let [c, d, e, f] = four_digits(number % 10_000);
+        let digits = [b'.', a, b, c, d, e, f];
+        self.push(&digits);
+        let zeros = digits.iter().rev().take_while(|digit| **digit == b'0').count();
+        self.length = self.length.saturating_sub(zeros);
     }
 }
 
 /// The two digits of a number below 100.
 #[inline]
 fn two_digits(number: u32) -> &'static [u8; 2] {
-    const DIGITS: [[u8; 2]; 100] = {
-        let mut digits = [[0; 2]; 100];
+    // A power of 2 long, so that a mask, and no division, keeps the index within it.
+    const DIGITS: [[u8; 2]; 128] = {
+        let mut digits = [[0; 2]; 128];
         let mut number = 0;
-        while number < 100 {
-            digits[number] = [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
+        while number < digits.len() {
+            digits[number] = [b'0' + (number / 10 % 10) as u8, b'0' + (number % 10) as u8];
             number += 1;
         }
         digits
     };
-    &DIGITS[(number % 100) as usize]
+    debug_assert!(number < 100, "the number has two digits");
+    &DIGITS[number as usize % DIGITS.len()]
 }
 
-/// An integer, as `int2out`, `int4out`, `int8out` and `oidout` give it.
+/// The four digits of a number below 10,000.
 #[inline]
-pub fn integer(text: &mut Text, value: impl itoa::Integer) {
-    text.push(itoa::Buffer::new().format(value).as_bytes());
+fn four_digits(number: u32) -> [u8; 4] {
+    let [a, b] = *two_digits(number / 100);
+    let [c, d] = *two_digits(number % 100);
+    [a, b, c, d]
+}
+
+/// Hands an integer, as `int2out`, `int4out`, `int8out` and `oidout` give it, to `f`.
+#[inline]
+pub fn with_integer<R>(value: impl Integer, f: impl FnOnce(&[u8]) -> R) -> R {
+    f(itoa::Buffer::new().format(value).as_bytes())
+}
+
+/// Appends an integer.
+#[inline]
+fn integer(text: &mut Text, value: impl Integer) {
+    with_integer(value, |digits| text.push(digits));
 }
 
 /// A uuid, as `uuid_out` gives it.
 #[inline]
 pub fn uuid(text: &mut Text, value: &[u8; 16]) {
-    for (index, byte) in value.iter().enumerate() {
-        if matches!(index, 4 | 6 | 8 | 10) {
-            text.push(b"-");
-        }
-        text.push(hex(*byte));
-    }
-}
-
-/// The two hexadecimal digits of a byte, as `byteaout` gives them.
-#[inline]
-pub fn hex(byte: u8) -> &'static [u8; 2] {
+    // A table here: digits that arithmetic has put into a large register would have to be taken apart again.
     const DIGITS: [[u8; 2]; 256] = {
         let hexadecimal = b"0123456789abcdef";
         let mut digits = [[0; 2]; 256];
@@ -115,7 +127,25 @@ pub fn hex(byte: u8) -> &'static [u8; 2] {
         }
         digits
     };
-    &DIGITS[usize::from(byte)]
+    // Where the digits of each byte begin: a hyphen is before bytes 4, 6, 8 and 10.
+    const PLACES: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
+    let mut digits = [b'-'; 36];
+    for (place, byte) in PLACES.into_iter().zip(value) {
+        [digits[place], digits[place + 1]] = DIGITS[usize::from(*byte)];
+    }
+    text.push(&digits);
+}
+
+/// Writes the hexadecimal digits of bytes, as `byteaout` gives them, to the beginning of `digits`, which has room for
+/// two for each byte.
+#[inline]
+pub fn hex(bytes: &[u8], digits: &mut [u8]) {
+    // No table: arithmetic is what the compiler turns into instructions that take many bytes at once.
+    const LETTERS: u8 = b'a' - b'9' - 1;
+    let digit = |value: u8| value + b'0' + if value > 9 { LETTERS } else { 0 };
+    for (byte, digits) in bytes.iter().zip(digits.as_chunks_mut::<2>().0) {
+        *digits = [digit(byte >> 4), digit(byte & 15)];
+    }
 }
 
 #[cfg(test)]
@@ -134,6 +164,17 @@ mod tests {
         assert_eq!(text(|text| integer(text, 0i32)), "0");
         assert_eq!(text(|text| integer(text, i64::MIN)), "-9223372036854775808");
         assert_eq!(text(|text| integer(text, u32::MAX)), "4294967295");
+    }
+
+    #[test]
+    fn bytes() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        for length in 0..=bytes.len() {
+            let mut digits = vec![b'-'; 2 * length + 1];
+            hex(&bytes[..length], &mut digits);
+            let expected: String = bytes[..length].iter().map(|byte| format!("{byte:02x}")).collect();
+            assert_eq!(digits, (expected + "-").into_bytes());
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Numerics.
 
-use crate::{CAPACITY, Text, integer};
+use crate::{CAPACITY, Text, four_digits};
 
 /// A numeric in the form in which it is stored, without its varlena header.
 #[derive(Clone, Copy, Debug)]
@@ -65,14 +65,14 @@ impl<'a> Numeric<'a> {
     }
 }
 
-/// The digit at `index`, 0 where none is stored.
+/// Appends a number below 10,000, without zeros in front.
 #[inline]
-fn digit(digits: &[u8], index: i32) -> u32 {
-    let start = usize::try_from(index).map_or(usize::MAX, |index| index.saturating_mul(2));
-    match digits.get(start..).and_then(|digits| digits.first_chunk::<2>()) {
-        Some(digit) => u32::from(u16::from_ne_bytes(*digit)),
-        None => 0,
-    }
+fn push_first_digit(text: &mut Text, number: u32) {
+    let zeros = u32::from(number < 10) + u32::from(number < 100) + u32::from(number < 1000);
+    // The zeros in front go out at the lower end, and as many bytes behind the digits don't count.
+    let digits = u32::from_le_bytes(four_digits(number)) >> (8 * zeros);
+    text.push(&digits.to_le_bytes());
+    text.length = text.length.saturating_sub(zeros as usize);
 }
 
 /// A numeric, as `numeric_out` gives it. Returns `false` if its text is too long for a [`Text`], with nothing
@@ -105,21 +105,26 @@ pub fn numeric(text: &mut Text, value: Numeric<'_>) -> bool {
     if negative {
         text.push(b"-");
     }
+    let mut digits = digits.chunks_exact(2).map(|digit| u32::from(u16::from_ne_bytes([digit[0], digit[1]])));
+    // Zeros at the end aren't stored.
+    let mut next = || digits.next().unwrap_or(0);
     if weight < 0 {
         text.push(b"0");
     } else {
-        integer(text, digit(digits, 0));
-        for index in 1..=weight {
-            text.push_four_digits(digit(digits, index));
+        push_first_digit(text, next());
+        for _ in 0..weight {
+            text.push(&four_digits(next()));
         }
     }
     if display_scale > 0 {
         text.push(b".");
         let end = text.length + display_scale;
-        let mut index = weight + 1;
+        // Nor are those between the point and the first digit.
+        let mut zeros = -1 - weight;
         while text.length < end {
-            text.push_four_digits(digit(digits, index));
-            index += 1;
+            let digit = if zeros > 0 { 0 } else { next() };
+            zeros -= 1;
+            text.push(&four_digits(digit));
         }
         text.length = end;
     }

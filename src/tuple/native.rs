@@ -141,10 +141,10 @@ impl Formatter {
                 row::text(buffer, if value.value() & 0xff != 0 { b"t" } else { b"f" });
                 return true;
             }
-            NativeType::Int2 => format::integer(text, value.value() as i16),
-            NativeType::Int4 => format::integer(text, value.value() as i32),
-            NativeType::Int8 => format::integer(text, value.value() as i64),
-            NativeType::Oid => format::integer(text, value.value() as u32),
+            NativeType::Int2 => return write_integer(buffer, value.value() as i16),
+            NativeType::Int4 => return write_integer(buffer, value.value() as i32),
+            NativeType::Int8 => return write_integer(buffer, value.value() as i64),
+            NativeType::Oid => return write_integer(buffer, value.value() as u32),
             NativeType::Float4 => {
                 if !settings.shortest_floats {
                     return false;
@@ -269,6 +269,13 @@ impl Formatter {
     }
 }
 
+/// Writes an integer, past the text that other types are put together in.
+#[inline]
+fn write_integer(buffer: &mut StringInfoBuffer<'_>, value: impl format::Integer) -> bool {
+    format::with_integer(value, |digits| row::text(buffer, digits));
+    true
+}
+
 /// Writes a bytea in hex. One that is too long for that is left to `byteaout`, for its error.
 fn write_hex(buffer: &mut StringInfoBuffer<'_>, content: &[u8]) -> bool {
     const CHUNK: usize = 128;
@@ -280,11 +287,9 @@ fn write_hex(buffer: &mut StringInfoBuffer<'_>, content: &[u8]) -> bool {
     let start = row::begin_text(buffer);
     buffer.reserve(2 + 2 * content.len());
     buffer.put(b"\\x");
+    let mut digits = [0; 2 * CHUNK];
     for chunk in content.chunks(CHUNK) {
-        let mut digits = [0; 2 * CHUNK];
-        for (byte, digits) in chunk.iter().zip(digits.chunks_exact_mut(2)) {
-            digits.copy_from_slice(format::hex(*byte));
-        }
+        format::hex(chunk, &mut digits);
         buffer.put(&digits[..2 * chunk.len()]);
     }
     row::end_value(buffer, start);
