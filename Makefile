@@ -4,7 +4,7 @@ PG_CONFIG ?=
 export PG_CONFIG
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build install uninstall demo test test-flush-bytes lint fmt fuzz differential bench latency clean
+.PHONY: help setup build install uninstall demo test test-flush-bytes lint fmt fuzz differential bench latency microbench clean
 
 help:
 	@echo 'make demo                        sets up what is missing and shows replication at work'
@@ -20,6 +20,7 @@ help:
 	@echo 'make bench [WORKLOADS="narrow wide"]     measures against pgoutput, on a PostgreSQL 18 that it builds first'
 	@echo 'make test-flush-bytes            the tests that compare and replicate, at extremes of pgoutput_rs.flush_bytes'
 	@echo 'make latency [PG=18]             measures how long transactions take to their client'
+	@echo 'make microbench                  measures encoding, decoding and formatting, the latter against the server'
 	@echo 'make clean                       removes what was built'
 
 setup:
@@ -58,6 +59,9 @@ bench:
 
 latency: setup
 	@scripts/latency
+
+microbench: setup
+	@scripts/microbench
 
 clean:
 	rm -rf target fuzz/target

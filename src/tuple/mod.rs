@@ -2,6 +2,8 @@
 //!
 //! "TupleData" of "Logical Replication Message Formats" in the PostgreSQL manual.
 
+#[cfg(feature = "microbench")]
+mod bench;
 mod native;
 
 use pgoutput_protocol::row;
