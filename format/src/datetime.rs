@@ -143,7 +143,8 @@ mod tests {
     use super::*;
 
     fn text(f: impl FnOnce(&mut Text)) -> String {
-        let mut text = Text::default();
+        let mut bytes = [0; crate::CAPACITY];
+        let mut text = Text::new(&mut bytes);
         f(&mut text);
         String::from_utf8(text.as_bytes().to_vec()).expect("texts of this crate are ASCII")
     }

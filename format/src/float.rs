@@ -78,12 +78,14 @@ mod tests {
     use proptest::prelude::*;
 
     fn double(value: f64) -> Option<String> {
-        let mut text = Text::default();
+        let mut bytes = [0; crate::CAPACITY];
+        let mut text = Text::new(&mut bytes);
         float8(&mut text, value).then(|| String::from_utf8_lossy(text.as_bytes()).into_owned())
     }
 
     fn float(value: f32) -> Option<String> {
-        let mut text = Text::default();
+        let mut bytes = [0; crate::CAPACITY];
+        let mut text = Text::new(&mut bytes);
         float4(&mut text, value).then(|| String::from_utf8_lossy(text.as_bytes()).into_owned())
     }
 

@@ -21,29 +21,28 @@ pub use numeric::{Numeric, numeric};
 /// The longest text that a [`Text`] can hold, in bytes.
 pub const CAPACITY: usize = 256;
 
-/// A short text that is being put together.
-#[derive(Clone, Debug)]
-pub struct Text {
-    bytes: [u8; CAPACITY],
+/// A short text that is being put together, in memory of the caller's: where it is to be in the end, if that can be.
+#[derive(Debug)]
+pub struct Text<'a> {
+    bytes: &'a mut [u8; CAPACITY],
     length: usize,
 }
 
-impl Default for Text {
-    fn default() -> Self {
-        Text { bytes: [0; CAPACITY], length: 0 }
-    }
-}
-
-impl Text {
-    /// Empties it.
+impl<'a> Text<'a> {
+    /// An empty text, whatever the memory holds.
     #[inline]
-    pub fn clear(&mut self) {
-        self.length = 0;
+    pub fn new(bytes: &'a mut [u8; CAPACITY]) -> Self {
+        Text { bytes, length: 0 }
     }
 
-    /// The text.
+    /// How many bytes of the memory are text.
     #[inline]
-    pub fn as_bytes(&self) -> &[u8] {
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    #[cfg(test)]
+    fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
 
@@ -153,7 +152,8 @@ mod tests {
     use super::*;
 
     fn text(f: impl FnOnce(&mut Text)) -> String {
-        let mut text = Text::default();
+        let mut bytes = [0; CAPACITY];
+        let mut text = Text::new(&mut bytes);
         f(&mut text);
         String::from_utf8(text.as_bytes().to_vec()).expect("texts of this crate are ASCII")
     }

@@ -138,7 +138,8 @@ mod tests {
     fn text(negative: bool, weight: i16, display_scale: u16, digits: &[u16]) -> Option<String> {
         let digits: Vec<u8> = digits.iter().flat_map(|digit| digit.to_ne_bytes()).collect();
         let value = Numeric::Finite { negative, weight, display_scale, digits: &digits };
-        let mut text = Text::default();
+        let mut bytes = [0; CAPACITY];
+        let mut text = Text::new(&mut bytes);
         numeric(&mut text, value).then(|| String::from_utf8_lossy(text.as_bytes()).into_owned())
     }
 
@@ -167,7 +168,8 @@ mod tests {
     fn stored_forms() {
         let read = |words: &[u16]| -> Option<String> {
             let stored: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-            let mut text = Text::default();
+            let mut bytes = [0; CAPACITY];
+            let mut text = Text::new(&mut bytes);
             let value = Numeric::read(&stored)?;
             numeric(&mut text, value).then(|| String::from_utf8_lossy(text.as_bytes()).into_owned())
         };

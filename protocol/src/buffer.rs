@@ -20,6 +20,13 @@ pub trait Buffer {
     /// Overwrites the bytes from position `at`, which have been written before.
     fn patch(&mut self, at: usize, bytes: &[u8]);
 
+    /// Appends bytes whose number isn't known when this is compiled, such as those of a value: an implementation may
+    /// have another way for them than for the constant lengths of [`put`](Buffer::put).
+    #[inline]
+    fn put_value(&mut self, bytes: &[u8]) {
+        self.put(bytes);
+    }
+
     /// Appends an unsigned byte, or a tag.
     #[inline]
     fn put_u8(&mut self, value: u8) {

@@ -149,7 +149,17 @@ pub fn binary(buffer: &mut impl Buffer, value: &[u8]) {
 fn whole_value(buffer: &mut impl Buffer, tag: u8, value: &[u8]) {
     let [l0, l1, l2, l3] = length(value.len()).to_be_bytes();
     buffer.put(&[tag, l0, l1, l2, l3]);
-    buffer.put(value);
+    buffer.put_value(value);
+}
+
+/// What is in front of a value's bytes: a tag and the length.
+pub const VALUE_HEADER: usize = 1 + LENGTH_SIZE;
+
+/// What is in front of a value in its text form, for those that have put the value behind it already.
+#[inline]
+pub fn text_header(value_length: usize) -> [u8; VALUE_HEADER] {
+    let [l0, l1, l2, l3] = length(value_length).to_be_bytes();
+    [TEXT, l0, l1, l2, l3]
 }
 
 /// A value that has been begun, and whose length [`end_value`] fills in.

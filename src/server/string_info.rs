@@ -52,6 +52,34 @@ impl StringInfoBuffer<'_> {
         }
     }
 
+    /// The `N` bytes that are `offset` bytes behind the content, if the buffer has them without growing. They may hold
+    /// anything, and count only after [`take_in`](Self::take_in).
+    #[inline]
+    pub fn spare<const N: usize>(&mut self, offset: usize) -> Option<&mut [u8; N]> {
+        // SAFETY: valid (new); the bytes lie within the allocation, which is the server's, so that the compiler can't take
+        // them for uninitialized; nobody else has them while `self` is borrowed.
+        unsafe {
+            let length = (*self.raw).len as usize + offset;
+            // One byte stays for the final NUL.
+            if length + N >= (*self.raw).maxlen as usize {
+                return None;
+            }
+            Some(&mut *(*self.raw).data.cast::<u8>().add(length).cast::<[u8; N]>())
+        }
+    }
+
+    /// Writes `header` behind the content, and makes it content together with the `length` bytes that follow it, which
+    /// have been written into [`spare`](Self::spare)'s.
+    ///
+    /// # Safety
+    /// Since `spare` gave at least `length` bytes `N` behind the content, nothing else has been put.
+    #[inline]
+    pub unsafe fn take_in<const N: usize>(&mut self, header: [u8; N], length: usize) {
+        self.put(&header);
+        // SAFETY: valid (new), and the bytes lie within the buffer (the caller's contract).
+        unsafe { (*self.raw).len += length as core::ffi::c_int }
+    }
+
     #[cold]
     fn grow(&mut self, by: usize) {
         // The server's limit is far below; a number that doesn't fit its parameter is over it too.
@@ -97,20 +125,36 @@ unsafe fn copy(bytes: &[u8], target: *mut u8) {
     }
 }
 
+impl StringInfoBuffer<'_> {
+    /// Room for `length` bytes behind the content, which then count as content.
+    #[inline(always)]
+    fn append(&mut self, length: usize) -> *mut u8 {
+        // SAFETY: valid (new); the room lies within the buffer, which keeps a byte for the final NUL.
+        unsafe {
+            let free = ((*self.raw).maxlen - (*self.raw).len) as usize;
+            if free <= length {
+                self.grow(length);
+            }
+            let start = (*self.raw).len as usize;
+            (*self.raw).len = (start + length) as core::ffi::c_int;
+            (*self.raw).data.cast::<u8>().add(start)
+        }
+    }
+}
+
 impl Buffer for StringInfoBuffer<'_> {
     #[inline]
     fn put(&mut self, bytes: &[u8]) {
-        // SAFETY: valid (new); the copy stays within the buffer, which keeps a byte for the final NUL, and the
-        // source can't overlap it since `self` is borrowed.
-        unsafe {
-            let free = ((*self.raw).maxlen - (*self.raw).len) as usize;
-            if free <= bytes.len() {
-                self.grow(bytes.len());
-            }
-            let length = (*self.raw).len as usize;
-            copy(bytes, (*self.raw).data.cast::<u8>().add(length));
-            (*self.raw).len = (length + bytes.len()) as core::ffi::c_int;
-        }
+        let room = self.append(bytes.len());
+        // SAFETY: there is room, and the source can't overlap it since `self` is borrowed.
+        unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), room, bytes.len()) }
+    }
+
+    #[inline]
+    fn put_value(&mut self, bytes: &[u8]) {
+        let room = self.append(bytes.len());
+        // SAFETY: as in `put`.
+        unsafe { copy(bytes, room) }
     }
 
     #[inline]

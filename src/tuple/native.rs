@@ -84,10 +84,20 @@ impl NativeType {
     }
 }
 
+#[derive(Debug)]
+struct Scratch([u8; format::CAPACITY]);
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Scratch([0; format::CAPACITY])
+    }
+}
+
 /// Puts values out.
 #[derive(Debug, Default)]
 pub struct Formatter {
-    text: Text,
+    /// For a text that the buffer at hand has no room for.
+    scratch: Scratch,
     offset: TimeZoneOffset,
 }
 
@@ -134,8 +144,9 @@ impl Formatter {
         value: Datum,
         settings: FormatSettings,
     ) -> bool {
-        let text = &mut self.text;
-        text.clear();
+        let spare = buffer.spare(row::VALUE_HEADER);
+        let in_place = spare.is_some();
+        let text = &mut Text::new(spare.unwrap_or(&mut self.scratch.0));
         match native {
             NativeType::Bool => {
                 row::text(buffer, if value.value() & 0xff != 0 { b"t" } else { b"f" });
@@ -219,7 +230,13 @@ impl Formatter {
                 }
             }
         }
-        row::text(buffer, text.as_bytes());
+        let length = text.length();
+        if in_place {
+            // SAFETY: the text was put together in `spare`, and nothing has been put meanwhile.
+            unsafe { buffer.take_in(row::text_header(length), length) };
+        } else {
+            row::text(buffer, &self.scratch.0[..length]);
+        }
         true
     }
 
