@@ -11,7 +11,7 @@ use std::{env, fs};
 
 use anyhow::{Context, Result};
 use criterion::Criterion;
-use pgoutput_tests::{Cluster, Server, Settings, quote, workdir};
+use pgoutput_tests::{Cluster, Server, Settings, program, quote};
 use postgres::Client;
 
 /// The server version that the benchmark runs on.
@@ -49,15 +49,7 @@ const TYPES: &[(&str, &str)] = &[
 type Shortest = BTreeMap<(usize, bool), [f64; 2]>;
 
 fn main() -> ExitCode {
-    let outcome = run();
-    workdir::remove();
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error:?}");
-            ExitCode::FAILURE
-        }
-    }
+    program::main("the benchmark", || run().map(|()| true))
 }
 
 fn run() -> Result<()> {

@@ -12,6 +12,7 @@ pub mod cluster;
 pub mod differential;
 pub mod options;
 pub mod process;
+pub mod program;
 pub mod quote;
 pub mod random;
 pub mod runner;

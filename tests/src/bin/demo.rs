@@ -13,7 +13,7 @@ use pgoutput_tests::subscriber::{
     Table, Way, check_equal, check_plugin, subscribe, tables, wait_for_catch_up, wait_for_copy,
 };
 use pgoutput_tests::wire::Parameters;
-use pgoutput_tests::{Cluster, Options, Server, Settings, workdir};
+use pgoutput_tests::{Cluster, Options, Server, Settings, program};
 
 const DATABASE: &str = "bench";
 const SCALE: &str = "2";
@@ -27,15 +27,7 @@ const MESSAGES: usize = 12;
 const WAYS: [(Way, &str); 2] = [(Way::InPlace, "in_place"), (Way::ByName, "by_name")];
 
 fn main() -> ExitCode {
-    let outcome = run();
-    workdir::remove();
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("\nThe demo failed: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    program::main("The demo", || run().map(|()| true))
 }
 
 fn run() -> Result<()> {

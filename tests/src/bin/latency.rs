@@ -7,21 +7,21 @@
 //! - `SECONDS`: how long transactions wait for a synchronous subscriber, for each plugin; 20.
 //! - `PG`: this major alone, of the servers that the environment names.
 
+use std::fmt;
 use std::process::ExitCode;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
-use std::{env, fmt};
 
 use anyhow::{Context, Result, bail, ensure};
 use pgoutput_protocol::Lsn;
 use pgoutput_protocol::frame::ServerFrame;
+use pgoutput_tests::program::variable;
 use pgoutput_tests::server::plugin;
 use pgoutput_tests::subscriber::{Way, mapped_plugin, subscribe, wait_for_copy};
 use pgoutput_tests::wire::{Connection, Error, Event, Parameters};
-use pgoutput_tests::{Cluster, Options, Server, Settings, TIMEOUT, wait_until, workdir};
+use pgoutput_tests::{Cluster, Options, Server, Settings, TIMEOUT, program, wait_until};
 use postgres::Client;
 
 /// By turns, so many times.
@@ -33,24 +33,7 @@ const WARM_UP: usize = 20;
 const PAUSE: Duration = Duration::from_micros(500);
 
 fn main() -> ExitCode {
-    let outcome = run();
-    workdir::remove();
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error:?}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn variable<T: FromStr>(name: &str) -> Result<Option<T>> {
-    match env::var(name) {
-        Ok(value) if !value.is_empty() => {
-            value.parse().map(Some).map_err(|_| anyhow::anyhow!("{name}={value} isn't a number"))
-        }
-        _ => Ok(None),
-    }
+    program::main("the measurement", || run().map(|()| true))
 }
 
 fn run() -> Result<()> {

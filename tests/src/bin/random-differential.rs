@@ -10,14 +10,14 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Instant;
 use std::{env, fs};
 
 use anyhow::{Context, Result};
+use pgoutput_tests::program::variable;
 use pgoutput_tests::random::{Case, Coverage, Difference, Runner, generate, shrink};
-use pgoutput_tests::{Cluster, Server, Settings, workdir};
+use pgoutput_tests::{Cluster, Server, Settings, program};
 
 /// From so many rounds on, every kind has to be seen.
 const ENOUGH_ROUNDS: u64 = 300;
@@ -27,25 +27,7 @@ const ENOUGH_ROUNDS_FOR_COMBINATIONS: u64 = 1000;
 const SHRUNK: usize = 12;
 
 fn main() -> ExitCode {
-    let outcome = run();
-    workdir::remove();
-    match outcome {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("{error:?}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn variable<T: FromStr>(name: &str) -> Result<Option<T>> {
-    match env::var(name) {
-        Ok(value) if !value.is_empty() => {
-            value.parse().map(Some).map_err(|_| anyhow::anyhow!("{name}={value} isn't a number"))
-        }
-        _ => Ok(None),
-    }
+    program::main("the test", run)
 }
 
 fn run() -> Result<bool> {

@@ -13,14 +13,14 @@ mod workloads;
 
 use std::path::Path;
 use std::process::ExitCode;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::{env, fs};
 
 use anyhow::{Context, Result, bail, ensure};
 use pgoutput_protocol::Lsn;
+use pgoutput_tests::program::variable;
 use pgoutput_tests::server::output;
-use pgoutput_tests::{Cluster, Server, Settings, workdir};
+use pgoutput_tests::{Cluster, Server, Settings, program};
 
 use client::{Connector, Job, Measure};
 use report::{Environment, Outcome, Round};
@@ -30,33 +30,15 @@ use workloads::{Dataset, Load, Workload, datasets, workloads};
 const PAIRS: usize = 7;
 
 fn main() -> ExitCode {
-    let outcome = run();
-    workdir::remove();
-    match outcome {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("{error:#}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn variable<T: FromStr>(name: &str, default: T) -> Result<T> {
-    match env::var(name) {
-        Ok(value) if !value.is_empty() => {
-            value.parse().map_err(|_| anyhow::anyhow!("{name}={value} isn't a number"))
-        }
-        _ => Ok(default),
-    }
+    program::main("the benchmark", run)
 }
 
 fn run() -> Result<bool> {
-    let pairs = variable("PAIRS", PAIRS)?;
-    let scale = variable("SCALE", 1.0)?;
+    let pairs = variable("PAIRS")?.unwrap_or(PAIRS);
+    let scale = variable("SCALE")?.unwrap_or(1.0);
     ensure!(pairs > 0, "PAIRS must be at least 1");
     let workloads = selected()?;
-    let server = Arc::new(Server::from_env(variable("PG", 18)?)?);
+    let server = Arc::new(Server::from_env(variable("PG")?.unwrap_or(18))?);
     let bench = Bench::start(&server, pairs)?;
     let environment = bench.environment(pairs, scale)?;
     let mut outcomes = Vec::new();
