@@ -73,6 +73,13 @@ use_toolchain() {
     rust_is_new_enough || fail "Rust $RUST_NEEDED or newer is needed, and cargo here is $(cargo --version 2>/dev/null || echo missing): run make setup."
 }
 
+# The pg_config of the cache's server of a major version; after use_toolchain.
+cached_server() {
+    local pg_config=PGOUTPUT_RS_PG$1
+    [ -n "${!pg_config:-}" ] || fail "there is no PostgreSQL $1 in the cache: run PG_MAJORS=$1 make setup."
+    printf '%s\n' "${!pg_config}"
+}
+
 rust_is_new_enough() {
     local program have
     for program in cargo rustc; do

@@ -12,6 +12,7 @@ use pgoutput_protocol::Timestamp;
 use crate::error::Error;
 use crate::server::connection::{self, Connection};
 use crate::server::context::Context;
+use crate::server::memory::MAXIMUM_ALLOCATION;
 use crate::server::string_info::StringInfoBuffer;
 
 /// Which LSN the frame around a message shows.
@@ -35,9 +36,6 @@ pub enum Delivery {
 /// How long a message may wait for others, in microseconds. What is waited for is rows that are being decoded already, so this is
 /// reached only where decoding is slow or where rows that go out are followed by many that don't.
 const MAXIMUM_AGE: i64 = 20_000;
-
-/// The connection's buffer can't grow beyond this: MaxAllocSize.
-const MAXIMUM_BUFFER: usize = 0x3fff_ffff;
 
 /// What a frame takes in the connection's buffer beyond its own length: CopyData's type and length.
 const COPY_DATA_HEADER: usize = 5;
@@ -164,9 +162,9 @@ impl Output {
     ///
     /// Only then: this waits for a client that doesn't read without looking after timeouts.
     fn make_room(&self, length: usize) {
-        // A frame is longer than its CopyData header, so that twice their length is more than what they take.
+        // The connection's buffer is one allocation. A frame is longer than its CopyData header, so that twice their length is more than what they take.
         if let (Some(gathered), Some(connection)) = (self.gathered, self.connection)
-            && 2 * gathered.bytes + length + COPY_DATA_HEADER > MAXIMUM_BUFFER
+            && 2 * gathered.bytes + length + COPY_DATA_HEADER > MAXIMUM_ALLOCATION
         {
             connection.flush();
         }

@@ -147,8 +147,7 @@ pub fn binary(buffer: &mut impl Buffer, value: &[u8]) {
 
 #[inline]
 fn whole_value(buffer: &mut impl Buffer, tag: u8, value: &[u8]) {
-    let [l0, l1, l2, l3] = length(value.len()).to_be_bytes();
-    buffer.put(&[tag, l0, l1, l2, l3]);
+    buffer.put(&value_header(tag, value.len()));
     buffer.put_value(value);
 }
 
@@ -158,8 +157,13 @@ pub const VALUE_HEADER: usize = 1 + LENGTH_SIZE;
 /// What is in front of a value in its text form, for those that have put the value behind it already.
 #[inline]
 pub fn text_header(value_length: usize) -> [u8; VALUE_HEADER] {
+    value_header(TEXT, value_length)
+}
+
+#[inline]
+fn value_header(tag: u8, value_length: usize) -> [u8; VALUE_HEADER] {
     let [l0, l1, l2, l3] = length(value_length).to_be_bytes();
-    [TEXT, l0, l1, l2, l3]
+    [tag, l0, l1, l2, l3]
 }
 
 /// A value that has been begun, and whose length [`end_value`] fills in.
@@ -184,7 +188,7 @@ pub fn begin_binary(buffer: &mut impl Buffer) -> ValueStart {
 
 #[inline]
 fn begin_value(buffer: &mut impl Buffer, tag: u8) -> ValueStart {
-    buffer.put(&[tag, 0, 0, 0, 0]);
+    buffer.put(&value_header(tag, 0));
     ValueStart { content: buffer.position() }
 }
 

@@ -4,6 +4,9 @@ use core::ffi::{CStr, c_void};
 
 use pgrx::pg_sys;
 
+/// The most that the server allocates at once, in bytes: its MaxAllocSize.
+pub const MAXIMUM_ALLOCATION: usize = 0x3fff_ffff;
+
 /// A memory context of the server that belongs to a decoding session.
 ///
 /// It is a handle without ownership: its parent deletes it at the latest, and a session that ends by an ERROR

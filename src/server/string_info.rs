@@ -44,6 +44,7 @@ impl StringInfoBuffer<'_> {
 
     /// Makes room for what will be put in parts and the server puts at once: if there can't be as much, the ERROR has
     /// the same numbers in it.
+    #[inline]
     pub fn reserve(&mut self, bytes: usize) {
         // SAFETY: valid (new).
         let free = unsafe { (*self.raw).maxlen - (*self.raw).len } as usize;
@@ -129,12 +130,9 @@ impl StringInfoBuffer<'_> {
     /// Room for `length` bytes behind the content, which then count as content.
     #[inline(always)]
     fn append(&mut self, length: usize) -> *mut u8 {
+        self.reserve(length);
         // SAFETY: valid (new); the room lies within the buffer, which keeps a byte for the final NUL.
         unsafe {
-            let free = ((*self.raw).maxlen - (*self.raw).len) as usize;
-            if free <= length {
-                self.grow(length);
-            }
             let start = (*self.raw).len as usize;
             (*self.raw).len = (start + length) as core::ffi::c_int;
             (*self.raw).data.cast::<u8>().add(start)

@@ -10,6 +10,7 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::{Datum, Oid};
 
 use crate::server::format_settings::{self, FormatSettings, TimeZoneOffset};
+use crate::server::memory::MAXIMUM_ALLOCATION;
 use crate::server::string_info::StringInfoBuffer;
 use crate::server::varlena;
 
@@ -296,8 +297,8 @@ fn write_integer(buffer: &mut StringInfoBuffer<'_>, value: impl format::Integer)
 /// Writes a bytea in hex. One that is too long for that is left to `byteaout`, for its error.
 fn write_hex(buffer: &mut StringInfoBuffer<'_>, content: &[u8]) -> bool {
     const CHUNK: usize = 128;
-    /// With a prefix of two and a final NUL, what the server can allocate: MaxAllocSize.
-    const LONGEST: usize = (0x3fff_ffff - 3) / 2;
+    /// With a prefix of two and a final NUL, what the server can allocate.
+    const LONGEST: usize = (MAXIMUM_ALLOCATION - 3) / 2;
     if content.len() > LONGEST {
         return false;
     }

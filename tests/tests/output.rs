@@ -57,6 +57,18 @@ impl<'a> Publisher<'a> {
         Ok(Publisher { cluster, database })
     }
 
+    /// One with a transaction of 6 MB or so, which no socket takes whole.
+    fn with_bulk(cluster: &'a Cluster) -> Result<Self> {
+        let publisher = Self::new(
+            cluster,
+            "CREATE TABLE t (id int, v text);
+             CREATE PUBLICATION p FOR TABLE t",
+        )?;
+        publisher
+            .execute("INSERT INTO t SELECT i, repeat('0123456789', 15) FROM generate_series(1, 30000) i")?;
+        Ok(publisher)
+    }
+
     fn execute(&self, statements: &str) -> Result<()> {
         Ok(self.cluster.client(&self.database)?.batch_execute(statements)?)
     }
@@ -70,6 +82,14 @@ impl<'a> Publisher<'a> {
         let mut connection = self.cluster.connect(&parameters)?;
         connection.start_replication(slot, Lsn(0), &Options::new(1, "p"))?;
         Ok(Reader::new(connection))
+    }
+
+    /// The same, when its client has read a part and the walsender waits for it to read on.
+    fn attach_until_blocked(&self, slot: &str, session: &[(&str, &str)]) -> Result<Reader> {
+        let mut reader = self.attach(slot, session)?;
+        reader.read_items(1000)?;
+        self.wait_until_blocked(reader.pid())?;
+        Ok(reader)
     }
 
     /// All that is in a slot, read without a pause.
@@ -221,11 +241,6 @@ fn check_prefix(whole: &Stream, part: &Stream) -> Result<()> {
     compare(&begin, &part, &Options::new(1, "p"))
 }
 
-/// A transaction of 6 MB or so, which no socket takes whole.
-const BULK: &str = "INSERT INTO t SELECT i, repeat('0123456789', 15) FROM generate_series(1, 30000) i";
-const BULK_SETUP: &str = "CREATE TABLE t (id int, v text);
-                          CREATE PUBLICATION p FOR TABLE t";
-
 /// A walsender holds what the other holds, and the messages that it gathers: each in the connection's buffer, which
 /// has grown by the setting's value and a message at most, and in no other place.
 fn memory_over_many_tables(test: &Test) -> Result<()> {
@@ -278,16 +293,13 @@ const PROCESS_SLACK: u64 = 1024 * 1024;
 /// The walsender waits for its client as stock's does, and takes no memory for what it can't send.
 fn client_that_stops_reading(test: &Test) -> Result<()> {
     let cluster = test.cluster()?;
-    let publisher = Publisher::new(&cluster, BULK_SETUP)?;
-    publisher.execute(BULK)?;
+    let publisher = Publisher::with_bulk(&cluster)?;
     let end = cluster.flushed(&publisher.database)?;
     let whole = publisher.read(SLOTS[0])?;
     let mut measured = Vec::new();
     for slot in SLOTS {
-        let mut reader = publisher.attach(slot, &[])?;
+        let mut reader = publisher.attach_until_blocked(slot, &[])?;
         // Some, then none for a while, then some, and so on.
-        reader.read_items(1000)?;
-        publisher.wait_until_blocked(reader.pid())?;
         let blocked = ProcessMemory::of(reader.pid())?;
         thread::sleep(Duration::from_secs(1));
         let later = ProcessMemory::of(reader.pid())?;
@@ -308,14 +320,11 @@ fn client_that_stops_reading(test: &Test) -> Result<()> {
 /// stream ends at once there, whatever the plugin, for the server goes by what the first client said.
 fn client_that_ends_the_stream_halfway(test: &Test) -> Result<()> {
     let cluster = test.cluster()?;
-    let publisher = Publisher::new(&cluster, BULK_SETUP)?;
-    publisher.execute(BULK)?;
+    let publisher = Publisher::with_bulk(&cluster)?;
     let whole = publisher.read(SLOTS[0])?;
     let mut afterwards = Vec::new();
     for slot in SLOTS {
-        let mut reader = publisher.attach(slot, &[])?;
-        reader.read_items(1000)?;
-        publisher.wait_until_blocked(reader.pid())?;
+        let mut reader = publisher.attach_until_blocked(slot, &[])?;
         reader.connection.end_replication()?;
         while reader.next()? != Came::End {}
         check_prefix(&whole, &reader.stream).with_context(|| slot.to_owned())?;
@@ -457,8 +466,7 @@ fn terminate(cluster: &Cluster, pid: u32) -> Result<()> {
 
 fn terminated_while_the_client_reads(test: &Test) -> Result<()> {
     let cluster = test.cluster()?;
-    let publisher = Publisher::new(&cluster, BULK_SETUP)?;
-    publisher.execute(BULK)?;
+    let publisher = Publisher::with_bulk(&cluster)?;
     let whole = publisher.read(SLOTS[0])?;
     for slot in SLOTS {
         let mut reader = publisher.attach(slot, &[])?;
@@ -478,13 +486,10 @@ fn terminated_while_the_client_reads(test: &Test) -> Result<()> {
 
 fn terminated_while_the_client_does_not_read(test: &Test) -> Result<()> {
     let cluster = test.cluster()?;
-    let publisher = Publisher::new(&cluster, BULK_SETUP)?;
-    publisher.execute(BULK)?;
+    let publisher = Publisher::with_bulk(&cluster)?;
     let whole = publisher.read(SLOTS[0])?;
     for slot in SLOTS {
-        let mut reader = publisher.attach(slot, &[])?;
-        reader.read_items(1000)?;
-        publisher.wait_until_blocked(reader.pid())?;
+        let mut reader = publisher.attach_until_blocked(slot, &[])?;
         terminate(&cluster, reader.pid())?;
         // It ends when the client reads or is gone: before, it waits to tell the client why.
         reader.read_to_end()?;
@@ -496,8 +501,7 @@ fn terminated_while_the_client_does_not_read(test: &Test) -> Result<()> {
 
 fn shut_down_while_the_client_reads(test: &Test) -> Result<()> {
     let cluster = test.cluster()?;
-    let publisher = Publisher::new(&cluster, BULK_SETUP)?;
-    publisher.execute(BULK)?;
+    let publisher = Publisher::with_bulk(&cluster)?;
     let whole = publisher.read(SLOTS[0])?;
     let mut took = Vec::new();
     for slot in SLOTS {
@@ -530,14 +534,11 @@ fn check_stopping(took: &[Duration]) -> Result<()> {
 
 fn shut_down_while_the_client_does_not_read(test: &Test) -> Result<()> {
     let cluster = test.cluster()?;
-    let publisher = Publisher::new(&cluster, BULK_SETUP)?;
-    publisher.execute(BULK)?;
+    let publisher = Publisher::with_bulk(&cluster)?;
     let whole = publisher.read(SLOTS[0])?;
     let mut took = Vec::new();
     for slot in SLOTS {
-        let mut reader = publisher.attach(slot, &[("wal_sender_timeout", "2s")])?;
-        reader.read_items(1000)?;
-        publisher.wait_until_blocked(reader.pid())?;
+        let mut reader = publisher.attach_until_blocked(slot, &[("wal_sender_timeout", "2s")])?;
         let started = Instant::now();
         cluster.stop(Stop::Fast)?;
         took.push(started.elapsed());
