@@ -10,12 +10,14 @@
 
 mod datetime;
 mod float;
+mod jsonb;
 mod numeric;
 
 pub use datetime::{date, time, timestamp};
 pub use float::{float4, float8};
 /// What [`with_integer`] takes.
 pub use itoa::Integer;
+pub use jsonb::{JSONB_GROWTH, Sink, jsonb};
 pub use numeric::{Numeric, numeric};
 
 /// The longest text that a [`Text`] can hold, in bytes.
@@ -41,7 +43,7 @@ impl<'a> Text<'a> {
         self.length
     }
 
-    #[cfg(test)]
+    /// The text.
     fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }

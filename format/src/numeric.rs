@@ -105,7 +105,9 @@ pub fn numeric(text: &mut Text, value: Numeric<'_>) -> bool {
     if negative {
         text.push(b"-");
     }
-    let mut digits = digits.chunks_exact(2).map(|digit| u32::from(u16::from_ne_bytes([digit[0], digit[1]])));
+    // In a value that is damaged a digit can be anything.
+    let digit = |bytes: &[u8]| u32::from(u16::from_ne_bytes([bytes[0], bytes[1]])).min(9999);
+    let mut digits = digits.chunks_exact(2).map(digit);
     // Zeros at the end aren't stored.
     let mut next = || digits.next().unwrap_or(0);
     if weight < 0 {
@@ -183,5 +185,7 @@ mod tests {
         assert_eq!(read(&[0xD000]).as_deref(), Some("Infinity"));
         assert_eq!(read(&[0xF000]).as_deref(), Some("-Infinity"));
         assert!(read(&[]).is_none());
+        // Not a digit.
+        assert_eq!(read(&[0x8000 | 2 << 7, 0xFFFF, 500]).as_deref(), Some("9999.05"));
     }
 }

@@ -36,6 +36,13 @@ impl StringInfoBuffer<'_> {
         self.position()
     }
 
+    /// Takes back what has been put since it held `length` bytes.
+    pub fn take_back(&mut self, length: usize) {
+        debug_assert!(length <= self.length());
+        // SAFETY: valid (new), and it has held as many bytes.
+        unsafe { (*self.raw).len = length as core::ffi::c_int }
+    }
+
     /// Sets the NUL behind the content that every StringInfo has and that doesn't count.
     pub fn terminate(&mut self) {
         // SAFETY: valid (new); `put` always leaves room for one byte more.

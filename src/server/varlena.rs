@@ -29,6 +29,7 @@ pub unsafe fn with_content<R>(datum: Datum, f: impl FnOnce(&[u8]) -> R) -> R {
     let pointer = datum.cast_mut_ptr::<pg_sys::varlena>();
     // SAFETY: the caller's contract; what detoasting gives is palloc'd and ours.
     unsafe {
+        let pointer = followed(pointer);
         if is_plain(pointer) {
             return f(pgrx::varlena::varlena_to_byte_slice(pointer));
         }
@@ -40,6 +41,26 @@ pub unsafe fn with_content<R>(datum: Datum, f: impl FnOnce(&[u8]) -> R) -> R {
             pg_sys::pfree(detoasted.cast());
         }
         result
+    }
+}
+
+/// Where the value itself is: a value whose toasted chunks are in the WAL has been put together by the server, and a pointer in the
+/// tuple leads to it. Detoasting it would copy it.
+///
+/// # Safety
+/// `pointer` must point to a varlena.
+#[inline]
+unsafe fn followed(pointer: *mut pg_sys::varlena) -> *mut pg_sys::varlena {
+    // SAFETY: the caller's contract; the pointer lies unaligned behind the tag, and leads to no other of its kind.
+    unsafe {
+        if pgrx::varlena::varatt_is_1b_e(pointer)
+            && pgrx::varlena::vartag_1b_e(pointer) == pg_sys::vartag_external::VARTAG_INDIRECT as u8
+        {
+            let content = (&raw const (*pointer.cast::<pg_sys::varattrib_1b_e>()).va_data);
+            content.cast::<pg_sys::varatt_indirect>().read_unaligned().pointer
+        } else {
+            pointer
+        }
     }
 }
 

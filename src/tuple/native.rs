@@ -27,6 +27,7 @@ pub enum NativeType {
     /// text, varchar, char(n) and json: all are their bytes.
     Text,
     Bytea,
+    Jsonb,
     Uuid,
     Date,
     Time,
@@ -50,6 +51,7 @@ impl NativeType {
                 NativeType::Text
             }
             pg_sys::F_BYTEAOUT => NativeType::Bytea,
+            pg_sys::F_JSONB_OUT => NativeType::Jsonb,
             pg_sys::F_UUID_OUT => NativeType::Uuid,
             pg_sys::F_DATE_OUT => NativeType::Date,
             pg_sys::F_TIME_OUT => NativeType::Time,
@@ -74,6 +76,7 @@ impl NativeType {
                 NativeType::Text
             }
             pg_sys::F_BYTEASEND => NativeType::Bytea,
+            pg_sys::F_JSONB_SEND => NativeType::Jsonb,
             pg_sys::F_UUID_SEND => NativeType::Uuid,
             pg_sys::F_DATE_SEND => NativeType::Date,
             pg_sys::F_TIME_SEND => NativeType::Time,
@@ -84,6 +87,9 @@ impl NativeType {
         })
     }
 }
+
+/// What the binary form of a jsonb begins with.
+const JSONB_VERSION: u8 = 1;
 
 #[derive(Debug)]
 struct Scratch([u8; format::CAPACITY]);
@@ -194,6 +200,15 @@ impl Formatter {
                 // SAFETY: the caller's contract: a bytea is a varlena.
                 return unsafe { varlena::with_content(value, |content| write_hex(buffer, content)) };
             }
+            NativeType::Jsonb => {
+                if settings.encoding.converts() {
+                    return false;
+                }
+                // SAFETY: the caller's contract: a jsonb is a varlena.
+                return unsafe {
+                    varlena::with_content(value, |stored| write_jsonb(buffer, row::begin_text, &[], stored))
+                };
+            }
             // SAFETY: the caller's contract.
             NativeType::Uuid => format::uuid(text, unsafe { uuid_of(value) }),
             NativeType::Date => {
@@ -276,6 +291,17 @@ impl Formatter {
                 // SAFETY: the caller's contract: a bytea is a varlena.
                 unsafe { varlena::with_content(value, |content| row::binary(buffer, content)) };
             }
+            NativeType::Jsonb => {
+                if settings.encoding.converts() {
+                    return false;
+                }
+                // SAFETY: the caller's contract: a jsonb is a varlena.
+                return unsafe {
+                    varlena::with_content(value, |stored| {
+                        write_jsonb(buffer, row::begin_binary, &[JSONB_VERSION], stored)
+                    })
+                };
+            }
             // SAFETY: the caller's contract.
             NativeType::Uuid => row::binary(buffer, unsafe { uuid_of(value) }),
             NativeType::Numeric => {
@@ -314,6 +340,38 @@ fn write_hex(buffer: &mut StringInfoBuffer<'_>, content: &[u8]) -> bool {
     true
 }
 
+/// Writes a jsonb as a value that `begin` begins, its text after `prefix`.
+fn write_jsonb<'a>(
+    buffer: &mut StringInfoBuffer<'a>,
+    begin: impl FnOnce(&mut StringInfoBuffer<'a>) -> row::ValueStart,
+    prefix: &[u8],
+    stored: &[u8],
+) -> bool {
+    struct Content<'a, 'b>(&'a mut StringInfoBuffer<'b>);
+
+    impl format::Sink for Content<'_, '_> {
+        #[inline]
+        fn put(&mut self, bytes: &[u8]) {
+            self.0.put_value(bytes);
+        }
+    }
+
+    // One that may be too long is left to the server, for its error.
+    let before = buffer.length();
+    if before + format::JSONB_GROWTH * stored.len() > MAXIMUM_ALLOCATION {
+        return false;
+    }
+    let start = begin(buffer);
+    buffer.put(prefix);
+    let written = format::jsonb(&mut Content(buffer), stored);
+    if written {
+        row::end_value(buffer, start);
+    } else {
+        buffer.take_back(before);
+    }
+    written
+}
+
 /// Writes a finite numeric as `numeric_send` does: the number of its digits, weight, sign, scale and the digits.
 fn write_numeric(buffer: &mut StringInfoBuffer<'_>, stored: &[u8]) -> bool {
     const NEGATIVE: u16 = 0x4000;
@@ -337,6 +395,7 @@ fn write_numeric(buffer: &mut StringInfoBuffer<'_>, stored: &[u8]) -> bool {
 #[pgrx::pg_schema]
 mod tests {
     use core::ffi::CStr;
+    use std::ffi::CString;
 
     use pgrx::prelude::*;
     use pgrx::{AnyNumeric, IntoDatum};
@@ -524,6 +583,65 @@ mod tests {
         }
         let ordinary = AnyNumeric::try_from("12345.6700").expect("a number").into_datum().expect("not null");
         assert!(compare(formatter, pg_sys::F_NUMERIC_OUT, pg_sys::F_NUMERIC_SEND, ordinary));
+    }
+
+    #[pg_test]
+    fn jsonb_is_as_the_server_has_it() {
+        let formatter = &mut Formatter::default();
+        let mut compare_text = |text: &str| {
+            let text = CString::new(text).expect("no NUL");
+            // SAFETY: the input function of jsonb gets a NUL-terminated string.
+            let value = unsafe {
+                pg_sys::OidInputFunctionCall(
+                    Oid::from(pg_sys::F_JSONB_IN),
+                    text.as_ptr().cast_mut(),
+                    Oid::INVALID,
+                    -1,
+                )
+            };
+            compare(formatter, pg_sys::F_JSONB_OUT, pg_sys::F_JSONB_SEND, value)
+        };
+        for text in [
+            "null",
+            "true",
+            "\"a \\u0001\\b\\f\\n\\r\\t\\\"\\\\/\\u007f\\u00e9\"",
+            "-12.50e3",
+            "{}",
+            "[]",
+            "[[], {}, [null]]",
+            "{\"\": \"\", \"b\": [1, 2.50, true, false, null], \"aa\": {\"c\": {\"d\": \"e\"}}}",
+        ] {
+            assert!(compare_text(text), "{text}");
+        }
+        let element = |word: u64| match word % 7 {
+            0 => "null".to_owned(),
+            1 => word.is_multiple_of(3).to_string(),
+            2 => format!("{}e{}", word as i64 >> (word % 60), word % 40),
+            3 => format!(
+                "{{\"k{word}\": [{}, \"x\"], \"l\": \"{}\"}}",
+                word % 1000,
+                "é\\n".repeat(word as usize % 9)
+            ),
+            4 => format!("[{}]", word % 10),
+            _ => format!("\"{}\"", "value ".repeat(word as usize % 40)),
+        };
+        // Every 32nd element is stored in another way.
+        for count in [0, 1, 31, 32, 33, 64, 65, 200] {
+            let elements: Vec<_> = Words(8 + count as u64).take(count).map(element).collect();
+            assert!(compare_text(&format!("[{}]", elements.join(","))));
+            let pairs: Vec<_> = elements
+                .iter()
+                .enumerate()
+                .map(|(index, element)| format!("\"{index}\": {element}"))
+                .collect();
+            assert!(compare_text(&format!("{{{}}}", pairs.join(","))));
+        }
+        let deep = |depth| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        assert!(compare_text(&deep(60)));
+        assert!(!compare_text(&deep(70)), "too deep");
+        assert!(!compare_text("[1, {\"a\": 1e300}]"), "too long");
+        Spi::run("SET client_encoding = 'LATIN1'").expect("a setting");
+        assert!(!compare_text("\"é\""));
     }
 
     #[pg_test]

@@ -35,6 +35,14 @@ const TYPES: &[(&str, &str)] = &[
     ("text, 1000 bytes", "repeat('word ', 200)"),
     ("bytea", "decode(md5(i::text), 'hex')"),
     ("bytea, 1000 bytes", "decode(repeat(md5(i::text), 63), 'hex')"),
+    (
+        "jsonb",
+        "jsonb_build_object('id', i, 'name', 'name ' || i, 'tags', jsonb_build_array('a', null, i * 1.5, true))",
+    ),
+    (
+        "jsonb, 2000 bytes",
+        "(SELECT jsonb_object_agg('key' || k, md5(i || '-' || k)) FROM generate_series(1, 45) k)",
+    ),
     ("uuid", "md5(i::text)::uuid"),
     ("date", "'2026-01-01'::date + i::int * 97"),
     ("time", "'00:00'::time + i * '1:23:45.678901'::interval"),

@@ -315,6 +315,12 @@ pub fn value(rng: &mut impl Rng, kind: &Type) -> String {
     const DOUBLES: &[&str] =
         &["1e300", "5e-324", "1.7976931348623157e308", "0.30000000000000004", "9007199254740993"];
     const SINGLES: &[&str] = &["1e38", "1e-45", "16777217", "3.4028235e38"];
+    const LARGE_JSON: &[&str] = &[
+        "to_json(array_fill(-0.50::numeric, ARRAY[70]))",
+        "to_json(array_fill('é\"'::text, ARRAY[3, 40]))",
+        "json_build_object('list', array_fill(1234567890.5, ARRAY[33]), 'text', repeat(E'a\\n\\x01\\x1f\"\\\\é', 40), 'none', null)",
+        "(repeat('[', 80) || repeat(']', 80))::json",
+    ];
     const JSON: &[&str] = &[
         "'{}'",
         "'null'",
@@ -341,6 +347,7 @@ pub fn value(rng: &mut impl Rng, kind: &Type) -> String {
             let text = long_text(rng, 3000, false);
             format!("to_json({text})")
         }
+        Class::Json if rng.random_bool(0.2) => one_of(rng, LARGE_JSON),
         Class::Json => one_of(rng, JSON),
         Class::Uuid => {
             let (high, low): (u64, u64) = (rng.random(), rng.random());
