@@ -89,7 +89,7 @@ pub struct Outcome<'a> {
     /// CPU time with a publication that publishes nothing, of both; nothing where the clock starts after that.
     floor: Option<[f64; 2]>,
     /// How many times as much CPU time each takes in an old session as in a fresh one.
-    growth: Option<[f64; 2]>,
+    growth: Option<[Spread; 2]>,
 }
 
 fn milliseconds(duration: Duration) -> f64 {
@@ -109,15 +109,18 @@ impl<'a> Outcome<'a> {
                     .map(|round| value(&round.stock).as_secs_f64() / value(&round.ours).as_secs_f64()),
             )
         };
-        let both = |values: fn(&Round) -> Option<[Measure; 2]>| {
-            let cpu = |index: usize| {
-                median(&|round| values(round).map_or(Duration::ZERO, |measures| measures[index].cpu))
-            };
-            rounds.iter().all(|round| values(round).is_some()).then(|| [cpu(0), cpu(1)])
+        let floor = |index: usize| {
+            median(&|round| round.floor.map_or(Duration::ZERO, |measures| measures[index].cpu))
         };
+        let has_floor = rounds.iter().all(|round| round.floor.is_some());
         let cpu = [median(&|round| round.stock.cpu), median(&|round| round.ours.cpu)];
+        let growth = |index: usize, measure: fn(&Round) -> &Measure| {
+            Spread::of(rounds.iter().filter_map(|round| {
+                Some(measure(round).cpu.as_secs_f64() / round.fresh?[index].cpu.as_secs_f64())
+            }))
+        };
         let content = rounds.first().map(|round| round.stock.content).unwrap_or_default();
-        let fresh = both(|round| round.fresh);
+        let is_old = rounds.iter().all(|round| round.fresh.is_some());
         Outcome {
             workload,
             rows: rows * workload.slots as u64,
@@ -127,8 +130,8 @@ impl<'a> Outcome<'a> {
             cpu,
             wall_ratio: ratio(|measure| measure.wall),
             cpu_ratio: ratio(|measure| measure.cpu),
-            floor: both(|round| round.floor),
-            growth: fresh.map(|fresh| [cpu[0] / fresh[0], cpu[1] / fresh[1]]),
+            floor: has_floor.then(|| [floor(0), floor(1)]),
+            growth: is_old.then(|| [growth(0, |round| &round.stock), growth(1, |round| &round.ours)]),
         }
     }
 
@@ -171,12 +174,12 @@ impl<'a> Outcome<'a> {
                 value,
             });
         }
-        if let Some([_, value]) = self.growth {
+        if let Some([_, growth]) = self.growth {
             targets.push(Target {
                 name,
                 what: "old session / fresh session",
                 wanted: Wanted::AtMost(GROWTH),
-                value,
+                value: growth.median,
             });
         }
         targets
@@ -275,8 +278,8 @@ Times are medians, in ms; CPU is the walsender's, user and system. *Times faster
         if let Some([stock, ours]) = outcome.growth {
             write!(
                 text,
-                ". Only the rows after those tables are counted, from the first message on. They take {stock:.2} times \
-                 the CPU time of a session that has decoded nothing before with pgoutput, {ours:.2} times with \
+                ". Only the rows after those tables are counted, from the first message on. They take {stock} times \
+                 the CPU time of a session that has decoded nothing before with pgoutput, {ours} times with \
                  pgoutput_rs"
             )?;
         }
