@@ -4,7 +4,6 @@
 //! than wrap what the server passes and call the session: its memory is reset afterwards, and an error becomes the
 //! server's ERROR.
 
-use core::cell::Cell;
 use core::ffi::{CStr, c_char, c_int, c_void};
 
 use pgoutput_protocol::{Lsn, Timestamp};
@@ -12,8 +11,7 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use crate::error::Error;
-use crate::server::BEHAVIOUR;
-use crate::server::context::{Context, ReportProgress};
+use crate::server::context::Context;
 use crate::server::relation::Relation;
 use crate::server::transaction::{Change, Transaction};
 use crate::session::Session;
@@ -77,37 +75,6 @@ unsafe extern "C-unwind" fn drop_session(session: *mut c_void) {
     drop(unsafe { Box::from_raw(session.cast::<Session>()) });
 }
 
-thread_local! {
-    /// The walsender's function to report progress with, the same for all its sessions. It must be found without the
-    /// session, which may be the caller.
-    static SERVERS_FUNCTION: Cell<Option<ReportProgress>> = const { Cell::new(None) };
-}
-
-/// Stands before the walsender's function: the server reports progress every hundred changes, and that function sends what
-/// is in the connection's buffer, so that no more than a hundred messages would ever be gathered.
-///
-/// It has nothing to drop, and so goes without a guard.
-unsafe extern "C-unwind" fn report_progress(
-    context: *mut pg_sys::LogicalDecodingContext,
-    lsn: pg_sys::XLogRecPtr,
-    xid: pg_sys::TransactionId,
-    skipped: bool,
-) {
-    // SAFETY: the server passes its context. The session itself calls this only where a transaction ends; otherwise it is
-    // the server, outside of callbacks, so that nobody else borrows the session.
-    unsafe {
-        if !(*context).end_xact
-            && let Some(session) = (*context).output_plugin_private.cast::<Session>().as_ref()
-            && session.output().has_just_gathered()
-        {
-            return;
-        }
-        if let Some(function) = SERVERS_FUNCTION.get() {
-            function(context, lsn, xid, skipped);
-        }
-    }
-}
-
 #[pg_guard]
 unsafe extern "C-unwind" fn startup(
     context: *mut pg_sys::LogicalDecodingContext,
@@ -122,9 +89,6 @@ unsafe extern "C-unwind" fn startup(
     let session = if is_init { Ok(Session::initialize(&mut context)) } else { Session::start(&mut context) };
     match session {
         Ok(session) => {
-            if session.output().gathers() && !BEHAVIOUR.reports_progress_of_changes {
-                SERVERS_FUNCTION.set(context.replace_progress(report_progress));
-            }
             let session = Box::into_raw(Box::new(session)).cast::<c_void>();
             context.set_private(session);
             context.memory().on_reset(drop_session, session);

@@ -129,20 +129,6 @@ impl Output {
         Ok(())
     }
 
-    /// Whether messages go to a client, and are gathered.
-    pub fn gathers(&self) -> bool {
-        self.connection.is_some()
-    }
-
-    /// Whether messages have been gathered that may wait for more.
-    ///
-    /// Then there is no progress to report within a transaction: the server would have nothing to do but to send them.
-    /// What it is otherwise after, a client that hasn't been heard of for long, it minds in the next real write, which is
-    /// not far.
-    pub fn has_just_gathered(&self) -> bool {
-        self.gathered.is_some_and(|gathered| !gathered.is_old(connection::recently()))
-    }
-
     /// A callback ends. If it had nothing to send, what has been gathered must not wait for one that has.
     pub fn end_callback(&mut self) {
         if core::mem::take(&mut self.sent) {

@@ -130,11 +130,6 @@ impl Session {
         self.callback_memory.reset();
     }
 
-    /// The way out.
-    pub fn output(&self) -> &Output {
-        &self.output
-    }
-
     /// Decoding is over: invalidations don't concern the session any more.
     pub fn shutdown(&mut self) {
         invalidation::detach(&self.watch);
@@ -161,8 +156,8 @@ impl Session {
     ) -> Result<(), Error> {
         let sent = transaction.begin_state() == BeginState::Sent;
         transaction.set_begin_state(BeginState::None);
+        update_progress(context, !sent);
         if !sent {
-            update_progress(context, true);
             report::debug(Format {
                 format: c"skipped replication of an empty transaction with XID: %u",
                 arguments: &[Argument::Unsigned(transaction.xid())],
@@ -173,10 +168,7 @@ impl Session {
         self.output.message(context, FrameLsn::WriteLocation, Delivery::AtOnce, |buffer| {
             commit.encode(buffer);
             Ok(())
-        })?;
-        // Not before, as the built-in plugin does: it sends what has been gathered, and Commit would be sent by itself.
-        update_progress(context, false);
-        Ok(())
+        })
     }
 
     /// A prepared transaction begins. It is never held back: after a restart between PREPARE and COMMIT PREPARED
@@ -208,6 +200,7 @@ impl Session {
         transaction: Transaction<'_>,
         prepare_lsn: Lsn,
     ) -> Result<(), Error> {
+        update_progress(context, false);
         let encoding = ClientEncoding::current();
         self.output.message(context, FrameLsn::WriteLocation, Delivery::AtOnce, |buffer| {
             Prepare {
@@ -219,10 +212,7 @@ impl Session {
             }
             .encode(buffer);
             Ok(())
-        })?;
-        // As in `commit`.
-        update_progress(context, false);
-        Ok(())
+        })
     }
 
     /// COMMIT PREPARED.
@@ -384,7 +374,7 @@ impl Session {
         relation: Relation<'_>,
         change: Change<'_>,
     ) -> Result<(), Error> {
-        count_change(context, &self.output);
+        count_change(context);
         let Some(action) = change.action() else { return Ok(()) };
         let stream = self.stream_change(change);
         let Session { publications, relations, types, rows, output, watch, .. } = self;
@@ -487,7 +477,7 @@ impl Session {
         relations: impl Iterator<Item = Relation<'a>>,
         change: Change<'_>,
     ) -> Result<(), Error> {
-        count_change(context, &self.output);
+        count_change(context);
         let stream = self.stream_change(change);
         let mut published = Vec::new();
         for relation in relations {
@@ -523,7 +513,7 @@ impl Session {
         prefix: &CStr,
         content: &[u8],
     ) -> Result<(), Error> {
-        count_change(context, &self.output);
+        count_change(context);
         if !self.options.messages {
             return Ok(());
         }
@@ -691,17 +681,15 @@ thread_local! {
     static CHANGES: Cell<u32> = const { Cell::new(0) };
 }
 
-fn count_change(context: &mut Context<'_>, output: &Output) {
+fn count_change(context: &mut Context<'_>) {
     if !BEHAVIOUR.reports_progress_of_changes {
         return;
     }
     let changes = CHANGES.get() + 1;
-    if changes < CHANGES_PER_REPORT && !context.ends_transaction() {
-        CHANGES.set(changes);
-    } else if output.has_just_gathered() {
-        CHANGES.set(0);
-    } else {
+    if changes >= CHANGES_PER_REPORT || context.ends_transaction() {
         update_progress(context, false);
+    } else {
+        CHANGES.set(changes);
     }
 }
 

@@ -19,15 +19,6 @@ pub struct Context<'a> {
 /// An option of START_REPLICATION or of the SQL functions: its name and what was given for it.
 pub type PluginOption<'a> = (&'a CStr, Option<&'a CStr>);
 
-/// A function that progress is reported with: of a context, up to a WAL location, in a transaction, which has perhaps sent
-/// nothing.
-pub type ReportProgress = unsafe extern "C-unwind" fn(
-    *mut pg_sys::LogicalDecodingContext,
-    pg_sys::XLogRecPtr,
-    pg_sys::TransactionId,
-    bool,
-);
-
 impl<'a> Context<'a> {
     /// Wraps what the server passed to a callback.
     ///
@@ -143,11 +134,6 @@ impl<'a> Context<'a> {
     /// Whether there is somebody to report progress to, which is so only where a walsender's client is written to.
     pub fn reports_progress(&self) -> bool {
         self.get().update_progress.is_some()
-    }
-
-    /// Puts `function` in the place of the function of the server that progress is reported with, which is returned.
-    pub fn replace_progress(&mut self, function: ReportProgress) -> Option<ReportProgress> {
-        self.get_mut().update_progress.replace(function)
     }
 
     /// Reports progress; `skipped` says that the transaction sent nothing.
