@@ -151,39 +151,36 @@ impl Formatter {
         value: Datum,
         settings: FormatSettings,
     ) -> bool {
-        let spare = buffer.spare(row::VALUE_HEADER);
-        let in_place = spare.is_some();
-        let text = &mut Text::new(spare.unwrap_or(&mut self.scratch.0));
         match native {
             NativeType::Bool => {
                 row::text(buffer, if value.value() & 0xff != 0 { b"t" } else { b"f" });
-                return true;
+                true
             }
-            NativeType::Int2 => return write_integer(buffer, value.value() as i16),
-            NativeType::Int4 => return write_integer(buffer, value.value() as i32),
-            NativeType::Int8 => return write_integer(buffer, value.value() as i64),
-            NativeType::Oid => return write_integer(buffer, value.value() as u32),
+            NativeType::Int2 => write_integer(buffer, value.value() as i16),
+            NativeType::Int4 => write_integer(buffer, value.value() as i32),
+            NativeType::Int8 => write_integer(buffer, value.value() as i64),
+            NativeType::Oid => write_integer(buffer, value.value() as u32),
             NativeType::Float4 => {
                 if !settings.shortest_floats {
                     return false;
                 }
                 let value = float4_of(value);
-                if !format::float4(text, value) {
+                if !self.put_together(buffer, |text| format::float4(text, value)) {
                     let mut shortest = [0; format_settings::FLOAT4_CAPACITY];
                     row::text(buffer, format_settings::float4(value, &mut shortest));
-                    return true;
                 }
+                true
             }
             NativeType::Float8 => {
                 if !settings.shortest_floats {
                     return false;
                 }
                 let value = float8_of(value);
-                if !format::float8(text, value) {
+                if !self.put_together(buffer, |text| format::float8(text, value)) {
                     let mut shortest = [0; format_settings::FLOAT8_CAPACITY];
                     row::text(buffer, format_settings::float8(value, &mut shortest));
-                    return true;
                 }
+                true
             }
             NativeType::Text => {
                 if settings.encoding.converts() {
@@ -191,40 +188,53 @@ impl Formatter {
                 }
                 // SAFETY: the caller's contract: a text is a varlena.
                 unsafe { varlena::with_content(value, |content| row::text(buffer, content)) };
-                return true;
+                true
             }
             NativeType::Bytea => {
                 if !settings.hex_bytea {
                     return false;
                 }
                 // SAFETY: the caller's contract: a bytea is a varlena.
-                return unsafe { varlena::with_content(value, |content| write_hex(buffer, content)) };
+                unsafe { varlena::with_content(value, |content| write_hex(buffer, content)) }
             }
             NativeType::Jsonb => {
                 if settings.encoding.converts() {
                     return false;
                 }
                 // SAFETY: the caller's contract: a jsonb is a varlena.
-                return unsafe {
+                unsafe {
                     varlena::with_content(value, |stored| write_jsonb(buffer, row::begin_text, &[], stored))
-                };
+                }
             }
-            // SAFETY: the caller's contract.
-            NativeType::Uuid => format::uuid(text, unsafe { uuid_of(value) }),
+            NativeType::Uuid => {
+                // SAFETY: the caller's contract.
+                let value = unsafe { uuid_of(value) };
+                self.put_together(buffer, |text| {
+                    format::uuid(text, value);
+                    true
+                })
+            }
             NativeType::Date => {
                 let days = value.value() as i32;
-                if !settings.iso_dates || !is_date(days) {
-                    return false;
-                }
-                format::date(text, days);
+                settings.iso_dates
+                    && is_date(days)
+                    && self.put_together(buffer, |text| {
+                        format::date(text, days);
+                        true
+                    })
             }
-            NativeType::Time => format::time(text, value.value() as i64),
+            NativeType::Time => self.put_together(buffer, |text| {
+                format::time(text, value.value() as i64);
+                true
+            }),
             NativeType::Timestamp => {
                 let microseconds = value.value() as i64;
-                if !settings.iso_dates || !is_timestamp(microseconds) {
-                    return false;
-                }
-                format::timestamp(text, microseconds, None);
+                settings.iso_dates
+                    && is_timestamp(microseconds)
+                    && self.put_together(buffer, |text| {
+                        format::timestamp(text, microseconds, None);
+                        true
+                    })
             }
             NativeType::TimestampTz => {
                 let microseconds = value.value() as i64;
@@ -232,19 +242,35 @@ impl Formatter {
                     return false;
                 }
                 let Some(offset) = self.offset.at(microseconds) else { return false };
-                format::timestamp(text, microseconds, Some(offset));
+                self.put_together(buffer, |text| {
+                    format::timestamp(text, microseconds, Some(offset));
+                    true
+                })
             }
-            NativeType::Numeric => {
-                // SAFETY: the caller's contract: a numeric is a varlena.
-                let written = unsafe {
-                    varlena::with_content(value, |stored| {
+            // SAFETY: the caller's contract: a numeric is a varlena.
+            NativeType::Numeric => unsafe {
+                varlena::with_content(value, |stored| {
+                    self.put_together(buffer, |text| {
                         Numeric::read(stored).is_some_and(|value| format::numeric(text, value))
                     })
-                };
-                if !written {
-                    return false;
-                }
-            }
+                })
+            },
+        }
+    }
+
+    /// Writes a value's text that `put` puts together, where it is to be if the buffer has room for it. Returns what `put` returns; if
+    /// that is `false`, nothing is written.
+    #[inline]
+    fn put_together(
+        &mut self,
+        buffer: &mut StringInfoBuffer<'_>,
+        put: impl FnOnce(&mut Text) -> bool,
+    ) -> bool {
+        let spare = buffer.spare(row::VALUE_HEADER);
+        let in_place = spare.is_some();
+        let text = &mut Text::new(spare.unwrap_or(&mut self.scratch.0));
+        if !put(text) {
+            return false;
         }
         let length = text.length();
         if in_place {
