@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use pgoutput_format::{
-    CAPACITY, Numeric, Text, date, float4, float8, hex, numeric, time, timestamp, uuid, with_integer,
+    CAPACITY, Numeric, Text, date, float4, float8, hex, integer, numeric, time, timestamp, uuid,
 };
 
 /// As many values as each benchmark goes through.
@@ -63,13 +63,10 @@ fn bench_partial<T: Copy>(
 }
 
 fn integers(criterion: &mut Criterion) {
-    fn measure(digits: &[u8]) {
-        black_box(digits);
-    }
-    bench(criterion, "int2", words(), |_, word| with_integer(word as i16, measure));
-    bench(criterion, "int4", words(), |_, word| with_integer(word as i32, measure));
-    bench(criterion, "int8", words(), |_, word| with_integer(word as i64, measure));
-    bench(criterion, "oid", words(), |_, word| with_integer(word as u32, measure));
+    bench(criterion, "int2", words().map(|word| word as i16), integer);
+    bench(criterion, "int4", words().map(|word| word as i32), integer);
+    bench(criterion, "int8", words().map(|word| word as i64), integer);
+    bench(criterion, "oid", words().map(|word| word as u32), integer);
 }
 
 fn floats(criterion: &mut Criterion) {

@@ -1,6 +1,6 @@
 //! Dates and times in the ISO style.
 
-use crate::{Text, four_digits, integer, two_digits};
+use crate::{Text, integer, put_two_digits};
 
 const MICROSECONDS_PER_SECOND: i64 = 1_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
@@ -40,15 +40,24 @@ impl Day {
     #[inline]
     fn push(self, text: &mut Text) {
         let year = if self.year > 0 { self.year } else { 1 - self.year };
-        let [m1, m2] = *two_digits(self.month);
-        let [d1, d2] = *two_digits(self.day);
         if year < 10_000 {
-            let [y1, y2, y3, y4] = four_digits(year as u32);
-            text.push(&[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2]);
+            text.push_with::<10>(|text| {
+                put_two_digits(text, 0, year as u32 / 100);
+                put_two_digits(text, 2, year as u32 % 100);
+                self.put_month_and_day(text, 4);
+            });
         } else {
             integer(text, year);
-            text.push(&[b'-', m1, m2, b'-', d1, d2]);
+            text.push_with::<6>(|text| self.put_month_and_day(text, 0));
         }
+    }
+
+    #[inline]
+    fn put_month_and_day<const N: usize>(self, text: &mut [u8; N], place: usize) {
+        text[place] = b'-';
+        put_two_digits(text, place + 1, self.month);
+        text[place + 3] = b'-';
+        put_two_digits(text, place + 4, self.day);
     }
 
     /// What follows everything else in a year before 1 AD.
@@ -70,10 +79,13 @@ fn push_infinity(text: &mut Text, negative: bool) {
 fn push_time(text: &mut Text, microseconds: i64) {
     let seconds = (microseconds / MICROSECONDS_PER_SECOND) as u32;
     let fraction = (microseconds % MICROSECONDS_PER_SECOND) as u32;
-    let [h1, h2] = *two_digits(seconds / 3600);
-    let [m1, m2] = *two_digits(seconds / 60 % 60);
-    let [s1, s2] = *two_digits(seconds % 60);
-    text.push(&[h1, h2, b':', m1, m2, b':', s1, s2]);
+    text.push_with::<8>(|text| {
+        put_two_digits(text, 0, seconds / 3600);
+        text[2] = b':';
+        put_two_digits(text, 3, seconds / 60 % 60);
+        text[5] = b':';
+        put_two_digits(text, 6, seconds % 60);
+    });
     if fraction != 0 {
         text.push_fraction(fraction);
     }
@@ -121,20 +133,26 @@ fn push_offset(text: &mut Text, offset: i32) {
     let sign = if offset >= 0 { b'+' } else { b'-' };
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     if hours < 100 {
-        let [h1, h2] = *two_digits(hours);
-        text.push(&[sign, h1, h2]);
+        text.push_with::<3>(|text| {
+            text[0] = sign;
+            put_two_digits(text, 1, hours);
+        });
     } else {
         // A zone given as a POSIX string can be a week away.
         text.push(&[sign]);
         integer(text, hours);
     }
+    let mut push_part = |part| {
+        text.push_with::<3>(|text| {
+            text[0] = b':';
+            put_two_digits(text, 1, part);
+        });
+    };
     if minutes != 0 || seconds != 0 {
-        text.push(b":");
-        text.push_two_digits(minutes);
+        push_part(minutes);
     }
     if seconds != 0 {
-        text.push(b":");
-        text.push_two_digits(seconds);
+        push_part(seconds);
     }
 }
 

@@ -15,8 +15,6 @@ mod numeric;
 
 pub use datetime::{date, time, timestamp};
 pub use float::{float4, float8};
-/// What [`with_integer`] takes.
-pub use itoa::Integer;
 pub use jsonb::{JSONB_GROWTH, Sink, jsonb};
 pub use numeric::{Numeric, numeric};
 
@@ -59,22 +57,60 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Appends a number below 100 in two digits.
+    /// Appends `N` bytes, which `write` writes: straight to where they are to be, for bytes that are written one by one and then
+    /// copied together make the processor wait.
     #[inline]
-    fn push_two_digits(&mut self, number: u32) {
-        self.push(two_digits(number));
+    fn push_with<const N: usize>(&mut self, write: impl FnOnce(&mut [u8; N])) {
+        let free = self.bytes.get_mut(self.length..).and_then(<[u8]>::first_chunk_mut);
+        debug_assert!(free.is_some(), "a text of this crate fits");
+        if let Some(free) = free {
+            write(free);
+            self.length += N;
+        }
+    }
+
+    /// Appends a number in as many digits as it has, each straight to its place as in [`push_with`](Self::push_with).
+    #[inline]
+    fn push_digits(&mut self, number: u64) {
+        let count = number.checked_ilog10().map_or(1, |last| last as usize + 1);
+        let end = self.length + count;
+        debug_assert!(end <= CAPACITY, "a text of this crate fits");
+        let Some(free) = self.bytes.get_mut(self.length..end) else { return };
+        let (first, pairs) = free.as_rchunks_mut::<2>();
+        let mut rest = number;
+        for pair in pairs.iter_mut().rev() {
+            *pair = *two_digits((rest % 100) as u32);
+            rest /= 100;
+        }
+        if let [first] = first {
+            *first = b'0' + rest as u8;
+        }
+        self.length = end;
     }
 
     /// Appends a point and the six digits of a number below 1,000,000, without zeros at the end. The number is not 0.
     #[inline]
     fn push_fraction(&mut self, number: u32) {
-        let [a, b] = *two_digits(number / 10_000);
-        let [c, d, e, f] = four_digits(number % 10_000);
-        let digits = [b'.', a, b, c, d, e, f];
-        self.push(&digits);
-        let zeros = digits.iter().rev().take_while(|digit| **digit == b'0').count();
+        let pairs = [number / 10_000, number / 100 % 100, number % 100];
+        self.push_with::<7>(|text| {
+            text[0] = b'.';
+            for (place, pair) in [1, 3, 5].into_iter().zip(pairs) {
+                put_two_digits(text, place, pair);
+            }
+        });
+        let zeros = match pairs {
+            [first, 0, 0] => 4 + usize::from(first % 10 == 0),
+            [_, second, 0] => 2 + usize::from(second % 10 == 0),
+            [_, _, third] => usize::from(third % 10 == 0),
+        };
         self.length = self.length.saturating_sub(zeros);
     }
+}
+
+/// Writes the two digits of a number below 100 to that place.
+#[inline]
+fn put_two_digits<const N: usize>(text: &mut [u8; N], place: usize, number: u32) {
+    text[place..place + 2].copy_from_slice(two_digits(number));
 }
 
 /// The two digits of a number below 100.
@@ -102,16 +138,14 @@ fn four_digits(number: u32) -> [u8; 4] {
     [a, b, c, d]
 }
 
-/// Hands an integer, as `int2out`, `int4out`, `int8out` and `oidout` give it, to `f`.
+/// An integer, as `int2out`, `int4out`, `int8out` and `oidout` give it.
 #[inline]
-pub fn with_integer<R>(value: impl Integer, f: impl FnOnce(&[u8]) -> R) -> R {
-    f(itoa::Buffer::new().format(value).as_bytes())
-}
-
-/// Appends an integer.
-#[inline]
-fn integer(text: &mut Text, value: impl Integer) {
-    with_integer(value, |digits| text.push(digits));
+pub fn integer(text: &mut Text, value: impl Into<i64>) {
+    let value = value.into();
+    if value < 0 {
+        text.push(b"-");
+    }
+    text.push_digits(value.unsigned_abs());
 }
 
 /// A uuid, as `uuid_out` gives it.
@@ -130,11 +164,14 @@ pub fn uuid(text: &mut Text, value: &[u8; 16]) {
     };
     // Where the digits of each byte begin: a hyphen is before bytes 4, 6, 8 and 10.
     const PLACES: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
-    let mut digits = [b'-'; 36];
-    for (place, byte) in PLACES.into_iter().zip(value) {
-        [digits[place], digits[place + 1]] = DIGITS[usize::from(*byte)];
-    }
-    text.push(&digits);
+    text.push_with::<36>(|text| {
+        for (place, byte) in PLACES.into_iter().zip(value) {
+            text[place..place + 2].copy_from_slice(&DIGITS[usize::from(*byte)]);
+        }
+        for place in [8, 13, 18, 23] {
+            text[place] = b'-';
+        }
+    });
 }
 
 /// Writes the hexadecimal digits of bytes, as `byteaout` gives them, to the beginning of `digits`, which has room for

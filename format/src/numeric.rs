@@ -1,6 +1,6 @@
 //! Numerics.
 
-use crate::{CAPACITY, Text, four_digits};
+use crate::{CAPACITY, Text, four_digits, put_two_digits};
 
 /// A numeric in the form in which it is stored, without its varlena header.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +65,15 @@ impl<'a> Numeric<'a> {
     }
 }
 
+/// Appends the four digits of a number below 10,000.
+#[inline]
+fn push_digit(text: &mut Text, number: u32) {
+    text.push_with::<4>(|text| {
+        put_two_digits(text, 0, number / 100);
+        put_two_digits(text, 2, number % 100);
+    });
+}
+
 /// Appends a number below 10,000, without zeros in front.
 #[inline]
 fn push_first_digit(text: &mut Text, number: u32) {
@@ -115,7 +124,7 @@ pub fn numeric(text: &mut Text, value: Numeric<'_>) -> bool {
     } else {
         push_first_digit(text, next());
         for _ in 0..weight {
-            text.push(&four_digits(next()));
+            push_digit(text, next());
         }
     }
     if display_scale > 0 {
@@ -126,7 +135,7 @@ pub fn numeric(text: &mut Text, value: Numeric<'_>) -> bool {
         while text.length < end {
             let digit = if zeros > 0 { 0 } else { next() };
             zeros -= 1;
-            text.push(&four_digits(digit));
+            push_digit(text, digit);
         }
         text.length = end;
     }

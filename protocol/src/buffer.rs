@@ -1,5 +1,6 @@
 //! Where encoded bytes go.
 
+use crate::row::VALUE_HEADER;
 use crate::{Lsn, Timestamp, Xid};
 
 /// A growing sequence of bytes that messages are encoded into.
@@ -20,10 +21,11 @@ pub trait Buffer {
     /// Overwrites the bytes from position `at`, which have been written before.
     fn patch(&mut self, at: usize, bytes: &[u8]);
 
-    /// Appends bytes whose number isn't known when this is compiled, such as those of a value: an implementation may
+    /// Appends a value: its header, and bytes whose number isn't known when this is compiled. An implementation may
     /// have another way for them than for the constant lengths of [`put`](Buffer::put).
     #[inline]
-    fn put_value(&mut self, bytes: &[u8]) {
+    fn put_value(&mut self, header: [u8; VALUE_HEADER], bytes: &[u8]) {
+        self.put(&header);
         self.put(bytes);
     }
 

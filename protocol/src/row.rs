@@ -147,8 +147,7 @@ pub fn binary(buffer: &mut impl Buffer, value: &[u8]) {
 
 #[inline]
 fn whole_value(buffer: &mut impl Buffer, tag: u8, value: &[u8]) {
-    buffer.put(&value_header(tag, value.len()));
-    buffer.put_value(value);
+    buffer.put_value(value_header(tag, value.len()), value);
 }
 
 /// What is in front of a value's bytes: a tag and the length.

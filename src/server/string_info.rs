@@ -3,6 +3,7 @@
 use core::marker::PhantomData;
 
 use pgoutput_protocol::Buffer;
+use pgoutput_protocol::row::VALUE_HEADER;
 use pgrx::pg_sys;
 
 /// Appends to a StringInfo.
@@ -147,6 +148,16 @@ impl StringInfoBuffer<'_> {
     }
 }
 
+impl StringInfoBuffer<'_> {
+    /// Appends bytes whose number isn't known when this is compiled, and is small as a rule.
+    #[inline]
+    pub fn put_bytes(&mut self, bytes: &[u8]) {
+        let room = self.append(bytes.len());
+        // SAFETY: there is room, and the source can't overlap it since `self` is borrowed.
+        unsafe { copy(bytes, room) }
+    }
+}
+
 impl Buffer for StringInfoBuffer<'_> {
     #[inline]
     fn put(&mut self, bytes: &[u8]) {
@@ -156,10 +167,21 @@ impl Buffer for StringInfoBuffer<'_> {
     }
 
     #[inline]
-    fn put_value(&mut self, bytes: &[u8]) {
-        let room = self.append(bytes.len());
+    fn put_value(&mut self, header: [u8; VALUE_HEADER], bytes: &[u8]) {
+        // SAFETY: valid (new).
+        let free = unsafe { (*self.raw).maxlen - (*self.raw).len } as usize;
+        if free <= VALUE_HEADER + bytes.len() {
+            // One after the other, as the server does: see `reserve`.
+            self.put(&header);
+            self.put_bytes(bytes);
+            return;
+        }
+        let room = self.append(VALUE_HEADER + bytes.len());
         // SAFETY: as in `put`.
-        unsafe { copy(bytes, room) }
+        unsafe {
+            room.cast::<[u8; VALUE_HEADER]>().write(header);
+            copy(bytes, room.add(VALUE_HEADER));
+        }
     }
 
     #[inline]

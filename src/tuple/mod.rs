@@ -126,11 +126,29 @@ pub struct Column {
     varlena: bool,
     /// Its type.
     type_oid: Oid,
-    /// Its type's place in the type cache, once a value has asked for it.
+    /// What the type cache has of its type, once a value has asked for it.
     ///
     /// Not before: reading a catalog is what notices that the transaction being decoded has been aborted meanwhile,
     /// which ends its changes, so types are looked up no earlier and no later than the built-in plugin does.
-    type_index: Option<u32>,
+    cached: Option<CachedType>,
+}
+
+/// A type in the type cache.
+#[derive(Clone, Copy, Debug)]
+struct CachedType {
+    /// How its values are put out without its function, if they can be.
+    native: Option<Native>,
+    /// Where its function is.
+    index: u32,
+}
+
+/// How values are put out natively.
+#[derive(Clone, Copy, Debug)]
+enum Native {
+    /// In text form.
+    Text(NativeType),
+    /// In binary form.
+    Binary(NativeType),
 }
 
 /// What of a row is published, and how.
@@ -150,7 +168,7 @@ impl Columns {
                 index: (attribute.number() - 1) as u16,
                 varlena: attribute.is_varlena(),
                 type_oid: attribute.type_oid(),
-                type_index: None,
+                cached: None,
             });
         }
         columns
@@ -160,7 +178,7 @@ impl Columns {
     fn refresh(&mut self, types: &TypeCache) {
         if self.generation != Some(types.generation) {
             for column in &mut self.columns {
-                column.type_index = None;
+                column.cached = None;
             }
             self.generation = Some(types.generation);
         }
@@ -188,40 +206,36 @@ impl Columns {
                 row::unchanged_toast(buffer);
                 continue;
             }
-            let type_index = match column.type_index {
-                Some(type_index) => type_index,
-                None => *column.type_index.insert(types.index(column.type_oid)),
+            let cached = match column.cached {
+                Some(cached) => cached,
+                None => *column.cached.insert(types.look_up(column.type_oid)),
             };
-            let TypeCache { types, formatter, .. } = types;
-            match &mut types[type_index as usize] {
-                // SAFETY: the native type and the function are those that pg_type has for the column's type.
-                Output::Text { native, function } => unsafe {
-                    if !native.is_some_and(|native| formatter.write_text(buffer, native, value, settings)) {
-                        function.output(value, |text| row::text(buffer, settings.encoding.convert(text)));
+            // SAFETY: the native type is that of the column's type.
+            let written = unsafe {
+                match cached.native {
+                    Some(Native::Text(native)) => types.formatter.write_text(buffer, native, value, settings),
+                    Some(Native::Binary(native)) => {
+                        types.formatter.write_binary(buffer, native, value, settings)
                     }
-                },
-                // SAFETY: likewise.
-                Output::Binary { native, function } => unsafe {
-                    if !native.is_some_and(|native| formatter.write_binary(buffer, native, value, settings)) {
-                        function.send(value, |bytes| row::binary(buffer, bytes));
-                    }
-                },
-                Output::Unknown(oid) => {
-                    return Err(Error::CacheLookupFailed { what: CatalogObject::Type, oid: oid.to_u32() });
+                    None => false,
                 }
+            };
+            if !written {
+                // SAFETY: `cached` is what the cache has of the column's type.
+                unsafe { types.call(cached, buffer, value, settings)? };
             }
         }
         Ok(())
     }
 }
 
-/// How values of a type are put out.
+/// The function that values of a type are put out with.
 #[derive(Debug)]
 enum Output {
     /// In text form.
-    Text { native: Option<NativeType>, function: Function },
+    Text(Function),
     /// In binary form.
-    Binary { native: Option<NativeType>, function: Function },
+    Binary(Function),
     /// There is no such type. It matters only when a value must be put out.
     Unknown(Oid),
 }
@@ -235,8 +249,8 @@ pub struct TypeCache {
     binary: bool,
     memory: MemoryContext,
     generation: u32,
-    indexes: FxHashMap<Oid, u32>,
-    types: Vec<Output>,
+    types: FxHashMap<Oid, CachedType>,
+    functions: Vec<Output>,
     formatter: Formatter,
 }
 
@@ -247,8 +261,8 @@ impl TypeCache {
             binary,
             memory,
             generation: 0,
-            indexes: FxHashMap::default(),
-            types: Vec::new(),
+            types: FxHashMap::default(),
+            functions: Vec::new(),
             formatter: Formatter::default(),
         }
     }
@@ -258,32 +272,59 @@ impl TypeCache {
     pub fn follow(&mut self, watch: &Watch) {
         if !watch.types_valid.replace(true) {
             self.types.clear();
-            self.indexes.clear();
+            self.functions.clear();
             self.memory.reset();
             self.generation = self.generation.wrapping_add(1);
         }
     }
 
-    fn index(&mut self, oid: Oid) -> u32 {
-        if let Some(index) = self.indexes.get(&oid) {
-            return *index;
+    fn look_up(&mut self, oid: Oid) -> CachedType {
+        if let Some(cached) = self.types.get(&oid) {
+            return *cached;
         }
-        let output = match catalog::type_functions(oid) {
+        let (native, output) = match catalog::type_functions(oid) {
             Some(functions) => match functions.send {
-                Some(send) if self.binary => Output::Binary {
-                    native: NativeType::of_send_function(send),
-                    function: Function::resolve(send, self.memory),
-                },
-                _ => Output::Text {
-                    native: NativeType::of_output_function(functions.output),
-                    function: Function::resolve(functions.output, self.memory),
-                },
+                Some(send) if self.binary => (
+                    NativeType::of_send_function(send).map(Native::Binary),
+                    Output::Binary(Function::resolve(send, self.memory)),
+                ),
+                _ => (
+                    NativeType::of_output_function(functions.output).map(Native::Text),
+                    Output::Text(Function::resolve(functions.output, self.memory)),
+                ),
             },
-            None => Output::Unknown(oid),
+            None => (None, Output::Unknown(oid)),
         };
-        let index = self.types.len() as u32;
-        self.types.push(output);
-        self.indexes.insert(oid, index);
-        index
+        let cached = CachedType { native, index: self.functions.len() as u32 };
+        self.functions.push(output);
+        self.types.insert(oid, cached);
+        cached
+    }
+
+    /// Writes a value with its type's function.
+    ///
+    /// # Safety
+    /// `value` must be of the type.
+    unsafe fn call(
+        &mut self,
+        cached: CachedType,
+        buffer: &mut StringInfoBuffer<'_>,
+        value: Datum,
+        settings: FormatSettings,
+    ) -> Result<(), Error> {
+        match &mut self.functions[cached.index as usize] {
+            // SAFETY: the caller's contract, and the function is the one that pg_type has for the type.
+            Output::Text(function) => unsafe {
+                function.output(value, |text| row::text(buffer, settings.encoding.convert(text)));
+            },
+            // SAFETY: likewise.
+            Output::Binary(function) => unsafe {
+                function.send(value, |bytes| row::binary(buffer, bytes));
+            },
+            Output::Unknown(oid) => {
+                return Err(Error::CacheLookupFailed { what: CatalogObject::Type, oid: oid.to_u32() });
+            }
+        }
+        Ok(())
     }
 }

@@ -156,10 +156,10 @@ impl Formatter {
                 row::text(buffer, if value.value() & 0xff != 0 { b"t" } else { b"f" });
                 true
             }
-            NativeType::Int2 => write_integer(buffer, value.value() as i16),
-            NativeType::Int4 => write_integer(buffer, value.value() as i32),
-            NativeType::Int8 => write_integer(buffer, value.value() as i64),
-            NativeType::Oid => write_integer(buffer, value.value() as u32),
+            NativeType::Int2 => self.write_integer(buffer, value.value() as i16),
+            NativeType::Int4 => self.write_integer(buffer, value.value() as i32),
+            NativeType::Int8 => self.write_integer(buffer, value.value() as i64),
+            NativeType::Oid => self.write_integer(buffer, value.value() as u32),
             NativeType::Float4 => {
                 if !settings.shortest_floats {
                     return false;
@@ -258,6 +258,14 @@ impl Formatter {
         }
     }
 
+    #[inline]
+    fn write_integer(&mut self, buffer: &mut StringInfoBuffer<'_>, value: impl Into<i64>) -> bool {
+        self.put_together(buffer, |text| {
+            format::integer(text, value);
+            true
+        })
+    }
+
     /// Writes a value's text that `put` puts together, where it is to be if the buffer has room for it. Returns what `put` returns; if
     /// that is `false`, nothing is written.
     #[inline]
@@ -339,13 +347,6 @@ impl Formatter {
     }
 }
 
-/// Writes an integer, past the text that other types are put together in.
-#[inline]
-fn write_integer(buffer: &mut StringInfoBuffer<'_>, value: impl format::Integer) -> bool {
-    format::with_integer(value, |digits| row::text(buffer, digits));
-    true
-}
-
 /// Writes a bytea in hex. One that is too long for that is left to `byteaout`, for its error.
 fn write_hex(buffer: &mut StringInfoBuffer<'_>, content: &[u8]) -> bool {
     const CHUNK: usize = 128;
@@ -378,7 +379,7 @@ fn write_jsonb<'a>(
     impl format::Sink for Content<'_, '_> {
         #[inline]
         fn put(&mut self, bytes: &[u8]) {
-            self.0.put_value(bytes);
+            self.0.put_bytes(bytes);
         }
     }
 
