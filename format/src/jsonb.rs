@@ -6,6 +6,19 @@ use crate::{CAPACITY, Numeric, Text, numeric};
 pub trait Sink {
     /// Appends bytes.
     fn put(&mut self, bytes: &[u8]);
+
+    /// Appends bytes with others before and behind them. An implementation may look for room only once.
+    #[inline]
+    fn put_between<const BEFORE: usize, const BEHIND: usize>(
+        &mut self,
+        before: &[u8; BEFORE],
+        bytes: &[u8],
+        behind: &[u8; BEHIND],
+    ) {
+        self.put(before);
+        self.put(bytes);
+        self.put(behind);
+    }
 }
 
 /// No text is longer than so many times the stored value: most is made of a number, at most [`CAPACITY`] bytes from at least ten.
@@ -114,14 +127,12 @@ fn put_container(sink: &mut impl Sink, stored: &[u8], depth: u32) -> Option<()> 
         let mut keys = Elements { entries: keys, data, position: 0 };
         let mut values = Elements { entries: values, data, position: keys.end() };
         sink.put(b"{");
-        let mut first = true;
+        if let Some(key) = keys.next()? {
+            put_string(sink, b"\"", key.bytes, b"\": ");
+            put_element(sink, values.next()??, depth)?;
+        }
         while let Some(key) = keys.next()? {
-            if !first {
-                sink.put(b", ");
-            }
-            first = false;
-            put_string(sink, key.bytes);
-            sink.put(b": ");
+            put_string(sink, b", \"", key.bytes, b"\": ");
             put_element(sink, values.next()??, depth)?;
         }
         sink.put(b"}");
@@ -150,7 +161,7 @@ fn put_container(sink: &mut impl Sink, stored: &[u8], depth: u32) -> Option<()> 
 #[inline]
 fn put_element(sink: &mut impl Sink, element: Element<'_>, depth: u32) -> Option<()> {
     match element.kind {
-        entry::STRING => put_string(sink, element.bytes),
+        entry::STRING => put_string(sink, b"\"", element.bytes, b"\""),
         entry::NUMERIC => {
             let mut bytes = [0; CAPACITY];
             let mut text = Text::new(&mut bytes);
@@ -195,32 +206,69 @@ fn is_special(byte: u8) -> bool {
     byte < b' ' || byte == b'"' || byte == b'\\'
 }
 
-/// How many bytes there are before the first that is special.
+/// Whether one of eight bytes is special.
 #[inline]
-fn ordinary(bytes: &[u8]) -> usize {
-    const CHUNK: usize = 16;
-    let mut length = 0;
-    // A whole chunk without a branch is what the compiler turns into instructions that take many bytes at once.
-    for chunk in bytes.as_chunks::<CHUNK>().0 {
-        if chunk.iter().fold(false, |special, byte| special | is_special(*byte)) {
-            break;
-        }
-        length += CHUNK;
-    }
-    length + bytes[length..].iter().take_while(|byte| !is_special(**byte)).count()
+fn has_special(bytes: [u8; 8]) -> bool {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    const HIGHEST: u64 = 0x80 * EACH;
+    let word = u64::from_ne_bytes(bytes);
+    // The highest bit of a byte of `word - limit * EACH` is set where the byte was below the limit, or else had it set before.
+    let has_below = |word: u64, limit: u64| word.wrapping_sub(limit * EACH) & !word & HIGHEST != 0;
+    let has = |byte: u8| has_below(word ^ (u64::from(byte) * EACH), 1);
+    has_below(word, 0x20) || has(b'"') || has(b'\\')
 }
 
+const CHUNK: usize = 16;
+
+/// Whether one of many bytes is special. Without a branch, for the compiler to take them all at once.
 #[inline]
-fn put_string(sink: &mut impl Sink, mut bytes: &[u8]) {
-    sink.put(b"\"");
+fn has_special_chunk(bytes: &[u8; CHUNK]) -> bool {
+    bytes.iter().fold(false, |special, byte| special | is_special(*byte))
+}
+
+/// Whether all bytes can stand in a string as they are.
+#[inline]
+fn is_ordinary(bytes: &[u8]) -> bool {
+    let (chunks, rest) = bytes.as_chunks::<CHUNK>();
+    if chunks.iter().any(has_special_chunk) {
+        return false;
+    }
+    // What is left together with some of what came before it is a whole one again.
+    match (bytes.last_chunk::<CHUNK>(), rest.first_chunk::<8>(), rest.last_chunk::<8>()) {
+        (Some(last), ..) => rest.is_empty() || !has_special_chunk(last),
+        (None, Some(first), Some(last)) => !has_special(*first) && !has_special(*last),
+        _ => !rest.iter().any(|byte| is_special(*byte)),
+    }
+}
+
+/// A string, with what is before and behind it, quotes included.
+#[inline]
+fn put_string<const BEFORE: usize, const BEHIND: usize>(
+    sink: &mut impl Sink,
+    before: &[u8; BEFORE],
+    bytes: &[u8],
+    behind: &[u8; BEHIND],
+) {
+    if is_ordinary(bytes) {
+        sink.put_between(before, bytes, behind);
+    } else {
+        sink.put(before);
+        put_escaped(sink, bytes);
+        sink.put(behind);
+    }
+}
+
+fn put_escaped(sink: &mut impl Sink, mut bytes: &[u8]) {
     loop {
-        let (before, rest) = bytes.split_at(ordinary(bytes));
+        let chunks = bytes.as_chunks::<CHUNK>().0.iter().take_while(|chunk| !has_special_chunk(chunk));
+        let whole = CHUNK * chunks.count();
+        let ordinary = bytes[whole..].iter().take_while(|byte| !is_special(**byte)).count();
+        let (before, rest) = bytes.split_at(whole + ordinary);
         sink.put(before);
         let Some((special, rest)) = rest.split_first() else { break };
         put_special(sink, *special);
         bytes = rest;
     }
-    sink.put(b"\"");
 }
 
 fn put_special(sink: &mut impl Sink, byte: u8) {
@@ -395,6 +443,23 @@ mod tests {
             let place = place.index(stored.len());
             stored[place] = byte;
             jsonb(&mut Vec::new(), &stored);
+        }
+    }
+
+    #[test]
+    fn special_bytes_in_any_place() {
+        for length in 0..70 {
+            let mut bytes = vec![b'a'; length];
+            assert!(is_ordinary(&bytes));
+            for place in 0..length {
+                for byte in 0..=255 {
+                    bytes[place] = byte;
+                    assert_eq!(is_ordinary(&bytes), !is_special(byte), "{byte} at {place} of {length}");
+                }
+                // Bytes that only their neighbours could make special.
+                bytes[place] = [b' ', b'!', b'#', b'[', b']', 0x80, 0xFF, 0xA2, 0xDC][(place + length) % 9];
+                assert!(is_ordinary(&bytes));
+            }
         }
     }
 

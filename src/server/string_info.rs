@@ -156,6 +156,23 @@ impl StringInfoBuffer<'_> {
         // SAFETY: there is room, and the source can't overlap it since `self` is borrowed.
         unsafe { copy(bytes, room) }
     }
+
+    /// Appends such bytes with others before and behind them, for which room is looked for only once.
+    #[inline]
+    pub fn put_between<const BEFORE: usize, const BEHIND: usize>(
+        &mut self,
+        before: &[u8; BEFORE],
+        bytes: &[u8],
+        behind: &[u8; BEHIND],
+    ) {
+        let room = self.append(BEFORE + bytes.len() + BEHIND);
+        // SAFETY: as in `put_bytes`, of all three together.
+        unsafe {
+            room.cast::<[u8; BEFORE]>().write(*before);
+            copy(bytes, room.add(BEFORE));
+            room.add(BEFORE + bytes.len()).cast::<[u8; BEHIND]>().write(*behind);
+        }
+    }
 }
 
 impl Buffer for StringInfoBuffer<'_> {
@@ -176,12 +193,7 @@ impl Buffer for StringInfoBuffer<'_> {
             self.put_bytes(bytes);
             return;
         }
-        let room = self.append(VALUE_HEADER + bytes.len());
-        // SAFETY: as in `put`.
-        unsafe {
-            room.cast::<[u8; VALUE_HEADER]>().write(header);
-            copy(bytes, room.add(VALUE_HEADER));
-        }
+        self.put_between(&header, bytes, &[]);
     }
 
     #[inline]

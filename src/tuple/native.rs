@@ -381,6 +381,16 @@ fn write_jsonb<'a>(
         fn put(&mut self, bytes: &[u8]) {
             self.0.put_bytes(bytes);
         }
+
+        #[inline]
+        fn put_between<const BEFORE: usize, const BEHIND: usize>(
+            &mut self,
+            before: &[u8; BEFORE],
+            bytes: &[u8],
+            behind: &[u8; BEHIND],
+        ) {
+            self.0.put_between(before, bytes, behind);
+        }
     }
 
     // One that may be too long is left to the server, for its error.
