@@ -139,13 +139,14 @@ impl Bench {
                     .map(|rest| rest.trim_start_matches([' ', '\t', ':']).to_owned())
             })
             .unwrap_or_default();
+        let release = fs::read_to_string("/proc/sys/kernel/osrelease")?;
         Ok(Environment {
             server: row.get(0),
             date: row.get(1),
             flush_bytes: row.get(2),
             processor,
             processors: std::thread::available_parallelism()?.get(),
-            kernel: fs::read_to_string("/proc/sys/kernel/osrelease")?.trim().to_owned(),
+            kernel: release.split('.').take(2).collect::<Vec<_>>().join("."),
             pairs,
             scale,
         })

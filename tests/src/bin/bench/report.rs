@@ -26,7 +26,7 @@ pub struct Environment {
     pub processor: String,
     /// How many of them.
     pub processors: usize,
-    /// The kernel's release.
+    /// The kernel's version: what comes behind its first two numbers is the machine's own.
     pub kernel: String,
     /// How many pairs.
     pub pairs: usize,
