@@ -148,7 +148,8 @@ impl Output {
     ///
     /// Only then: this waits for a client that doesn't read without looking after timeouts.
     fn make_room(&self, length: usize) {
-        // The connection's buffer is one allocation. A frame is longer than its CopyData header, so that twice their length is more than what they take.
+        // The connection's buffer is one allocation. A frame is longer than its CopyData header, so that twice their
+        // length is more than what they take.
         if let (Some(gathered), Some(connection)) = (self.gathered, self.connection)
             && 2 * gathered.bytes + length + COPY_DATA_HEADER > MAXIMUM_ALLOCATION
         {

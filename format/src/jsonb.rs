@@ -21,7 +21,8 @@ pub trait Sink {
     }
 }
 
-/// No text is longer than so many times the stored value: most is made of a number, at most [`CAPACITY`] bytes from at least ten.
+/// No text is longer than so many times the stored value: most is made of a number, at most [`CAPACITY`] bytes from
+/// at least ten.
 pub const JSONB_GROWTH: usize = 32;
 
 /// How deep arrays and objects may be within each other. The server can go deeper, without recursion.
@@ -53,8 +54,8 @@ mod entry {
 
 /// A jsonb in the form in which it is stored, without its varlena header, as `jsonb_out` gives it.
 ///
-/// Returns `false` if it is left to the server: if it is too deep, has a number that is too long for a [`Text`], or isn't a jsonb. Then
-/// some of it may have been appended.
+/// Returns `false` if it is left to the server: if it is too deep, has a number that is too long for a [`Text`], or
+/// isn't a jsonb. Then some of it may have been appended.
 #[inline]
 pub fn jsonb(sink: &mut impl Sink, stored: &[u8]) -> bool {
     put_container(sink, stored, MAXIMUM_DEPTH).is_some()
@@ -212,7 +213,8 @@ fn has_special(bytes: [u8; 8]) -> bool {
     const EACH: u64 = 0x0101_0101_0101_0101;
     const HIGHEST: u64 = 0x80 * EACH;
     let word = u64::from_ne_bytes(bytes);
-    // The highest bit of a byte of `word - limit * EACH` is set where the byte was below the limit, or else had it set before.
+    // The highest bit of a byte of `word - limit * EACH` is set where the byte was below the limit, or else had it
+    // set before. A borrow only comes from a byte that was below, and then the answer is known.
     let has_below = |word: u64, limit: u64| word.wrapping_sub(limit * EACH) & !word & HIGHEST != 0;
     let has = |byte: u8| has_below(word ^ (u64::from(byte) * EACH), 1);
     has_below(word, 0x20) || has(b'"') || has(b'\\')

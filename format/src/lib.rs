@@ -57,8 +57,8 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Appends `N` bytes, which `write` writes: straight to where they are to be, for bytes that are written one by one and then
-    /// copied together make the processor wait.
+    /// Appends `N` bytes, which `write` writes: straight to where they are to be, for bytes that are written one by one
+    /// and then copied together make the processor wait.
     #[inline]
     fn push_with<const N: usize>(&mut self, write: impl FnOnce(&mut [u8; N])) {
         let free = self.bytes.get_mut(self.length..).and_then(<[u8]>::first_chunk_mut);

@@ -44,8 +44,8 @@ pub unsafe fn with_content<R>(datum: Datum, f: impl FnOnce(&[u8]) -> R) -> R {
     }
 }
 
-/// Where the value itself is: a value whose toasted chunks are in the WAL has been put together by the server, and a pointer in the
-/// tuple leads to it. Detoasting it would copy it.
+/// Where the value itself is: a value whose toasted chunks are in the WAL has been put together by the server, and a
+/// pointer in the tuple leads to it. Detoasting it would copy it.
 ///
 /// # Safety
 /// `pointer` must point to a varlena.

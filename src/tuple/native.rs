@@ -266,8 +266,8 @@ impl Formatter {
         })
     }
 
-    /// Writes a value's text that `put` puts together, where it is to be if the buffer has room for it. Returns what `put` returns; if
-    /// that is `false`, nothing is written.
+    /// Writes a value's text that `put` puts together, where it is to be if the buffer has room for it. Returns what
+    /// `put` returns; if that is `false`, nothing is written.
     #[inline]
     fn put_together(
         &mut self,
