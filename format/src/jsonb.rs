@@ -65,6 +65,13 @@ fn word(bytes: &[u8; 4]) -> u32 {
     u32::from_ne_bytes(*bytes)
 }
 
+/// Where the element of an entry ends that begins at `position`.
+#[inline]
+fn end(entry: u32, position: usize) -> usize {
+    let place = (entry & entry::PLACE) as usize;
+    if entry & entry::HAS_END != 0 { place } else { position + place }
+}
+
 /// The elements of a container, or a part of them: the keys or the values of an object.
 #[derive(Clone, Copy)]
 struct Elements<'a> {
@@ -88,8 +95,7 @@ impl<'a> Elements<'a> {
     fn next(&mut self) -> Option<Option<Element<'a>>> {
         let Some((first, rest)) = self.entries.split_first() else { return Some(None) };
         let first = word(first);
-        let place = (first & entry::PLACE) as usize;
-        let end = if first & entry::HAS_END != 0 { place } else { self.position + place };
+        let end = end(first, self.position);
         let kind = first & entry::KIND;
         let start = match kind {
             entry::NUMERIC | entry::CONTAINER => self.position.next_multiple_of(4),
@@ -103,10 +109,7 @@ impl<'a> Elements<'a> {
 
     /// Where the last one ends.
     fn end(self) -> usize {
-        self.entries.iter().map(word).fold(self.position, |position, entry| {
-            let place = (entry & entry::PLACE) as usize;
-            if entry & entry::HAS_END != 0 { place } else { position + place }
-        })
+        self.entries.iter().map(word).fold(self.position, |position, entry| end(entry, position))
     }
 }
 
@@ -185,19 +188,12 @@ fn put_element(sink: &mut impl Sink, element: Element<'_>, depth: u32) -> Option
 #[inline]
 fn without_header(varlena: &[u8]) -> Option<&[u8]> {
     let (header, rest) = varlena.split_first_chunk::<4>()?;
-    let length = if cfg!(target_endian = "little") {
-        let header = word(header);
-        if header & 3 != 0 {
-            return None;
-        }
-        header >> 2
-    } else {
-        let header = word(header);
-        if header >> 30 != 0 {
-            return None;
-        }
-        header
-    };
+    let header = word(header);
+    let (tag, length) =
+        if cfg!(target_endian = "little") { (header & 3, header >> 2) } else { (header >> 30, header) };
+    if tag != 0 {
+        return None;
+    }
     rest.get(..(length as usize).checked_sub(4)?)
 }
 

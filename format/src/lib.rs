@@ -130,14 +130,6 @@ fn two_digits(number: u32) -> &'static [u8; 2] {
     &DIGITS[number as usize % DIGITS.len()]
 }
 
-/// The four digits of a number below 10,000.
-#[inline]
-fn four_digits(number: u32) -> [u8; 4] {
-    let [a, b] = *two_digits(number / 100);
-    let [c, d] = *two_digits(number % 100);
-    [a, b, c, d]
-}
-
 /// An integer, as `int2out`, `int4out`, `int8out` and `oidout` give it.
 #[inline]
 pub fn integer(text: &mut Text, value: impl Into<i64>) {

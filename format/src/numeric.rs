@@ -1,6 +1,6 @@
 //! Numerics.
 
-use crate::{CAPACITY, Text, four_digits, put_two_digits};
+use crate::{CAPACITY, Text, put_two_digits};
 
 /// A numeric in the form in which it is stored, without its varlena header.
 #[derive(Clone, Copy, Debug)]
@@ -74,16 +74,6 @@ fn push_digit(text: &mut Text, number: u32) {
     });
 }
 
-/// Appends a number below 10,000, without zeros in front.
-#[inline]
-fn push_first_digit(text: &mut Text, number: u32) {
-    let zeros = u32::from(number < 10) + u32::from(number < 100) + u32::from(number < 1000);
-    // The zeros in front go out at the lower end, and as many bytes behind the digits don't count.
-    let digits = u32::from_le_bytes(four_digits(number)) >> (8 * zeros);
-    text.push(&digits.to_le_bytes());
-    text.length = text.length.saturating_sub(zeros as usize);
-}
-
 /// A numeric, as `numeric_out` gives it. Returns `false` if its text is too long for a [`Text`], with nothing
 /// appended.
 #[inline]
@@ -122,7 +112,7 @@ pub fn numeric(text: &mut Text, value: Numeric<'_>) -> bool {
     if weight < 0 {
         text.push(b"0");
     } else {
-        push_first_digit(text, next());
+        text.push_digits(u64::from(next()));
         for _ in 0..weight {
             push_digit(text, next());
         }

@@ -54,11 +54,17 @@ impl StringInfoBuffer<'_> {
     /// the same numbers in it.
     #[inline]
     pub fn reserve(&mut self, bytes: usize) {
-        // SAFETY: valid (new).
-        let free = unsafe { (*self.raw).maxlen - (*self.raw).len } as usize;
-        if free <= bytes {
+        if !self.has_room(bytes) {
             self.grow(bytes);
         }
+    }
+
+    /// Whether it holds as many bytes more without growing, and a final NUL.
+    #[inline]
+    fn has_room(&self, bytes: usize) -> bool {
+        // SAFETY: valid (new).
+        let free = unsafe { (*self.raw).maxlen - (*self.raw).len } as usize;
+        free > bytes
     }
 
     /// The `N` bytes that are `offset` bytes behind the content, if the buffer has them without growing. They may hold
@@ -185,9 +191,7 @@ impl Buffer for StringInfoBuffer<'_> {
 
     #[inline]
     fn put_value(&mut self, header: [u8; VALUE_HEADER], bytes: &[u8]) {
-        // SAFETY: valid (new).
-        let free = unsafe { (*self.raw).maxlen - (*self.raw).len } as usize;
-        if free <= VALUE_HEADER + bytes.len() {
+        if !self.has_room(VALUE_HEADER + bytes.len()) {
             // One after the other, as the server does: see `reserve`.
             self.put(&header);
             self.put_bytes(bytes);

@@ -156,16 +156,16 @@ impl Formatter {
                 row::text(buffer, if value.value() & 0xff != 0 { b"t" } else { b"f" });
                 true
             }
-            NativeType::Int2 => self.write_integer(buffer, value.value() as i16),
-            NativeType::Int4 => self.write_integer(buffer, value.value() as i32),
-            NativeType::Int8 => self.write_integer(buffer, value.value() as i64),
-            NativeType::Oid => self.write_integer(buffer, value.value() as u32),
+            NativeType::Int2 => self.put_together(buffer, |text| format::integer(text, value.value() as i16)),
+            NativeType::Int4 => self.put_together(buffer, |text| format::integer(text, value.value() as i32)),
+            NativeType::Int8 => self.put_together(buffer, |text| format::integer(text, value.value() as i64)),
+            NativeType::Oid => self.put_together(buffer, |text| format::integer(text, value.value() as u32)),
             NativeType::Float4 => {
                 if !settings.shortest_floats {
                     return false;
                 }
                 let value = float4_of(value);
-                if !self.put_together(buffer, |text| format::float4(text, value)) {
+                if !self.try_put_together(buffer, |text| format::float4(text, value)) {
                     let mut shortest = [0; format_settings::FLOAT4_CAPACITY];
                     row::text(buffer, format_settings::float4(value, &mut shortest));
                 }
@@ -176,7 +176,7 @@ impl Formatter {
                     return false;
                 }
                 let value = float8_of(value);
-                if !self.put_together(buffer, |text| format::float8(text, value)) {
+                if !self.try_put_together(buffer, |text| format::float8(text, value)) {
                     let mut shortest = [0; format_settings::FLOAT8_CAPACITY];
                     row::text(buffer, format_settings::float8(value, &mut shortest));
                 }
@@ -209,32 +209,20 @@ impl Formatter {
             NativeType::Uuid => {
                 // SAFETY: the caller's contract.
                 let value = unsafe { uuid_of(value) };
-                self.put_together(buffer, |text| {
-                    format::uuid(text, value);
-                    true
-                })
+                self.put_together(buffer, |text| format::uuid(text, value))
             }
             NativeType::Date => {
                 let days = value.value() as i32;
                 settings.iso_dates
                     && is_date(days)
-                    && self.put_together(buffer, |text| {
-                        format::date(text, days);
-                        true
-                    })
+                    && self.put_together(buffer, |text| format::date(text, days))
             }
-            NativeType::Time => self.put_together(buffer, |text| {
-                format::time(text, value.value() as i64);
-                true
-            }),
+            NativeType::Time => self.put_together(buffer, |text| format::time(text, value.value() as i64)),
             NativeType::Timestamp => {
                 let microseconds = value.value() as i64;
                 settings.iso_dates
                     && is_timestamp(microseconds)
-                    && self.put_together(buffer, |text| {
-                        format::timestamp(text, microseconds, None);
-                        true
-                    })
+                    && self.put_together(buffer, |text| format::timestamp(text, microseconds, None))
             }
             NativeType::TimestampTz => {
                 let microseconds = value.value() as i64;
@@ -242,15 +230,12 @@ impl Formatter {
                     return false;
                 }
                 let Some(offset) = self.offset.at(microseconds) else { return false };
-                self.put_together(buffer, |text| {
-                    format::timestamp(text, microseconds, Some(offset));
-                    true
-                })
+                self.put_together(buffer, |text| format::timestamp(text, microseconds, Some(offset)))
             }
             // SAFETY: the caller's contract: a numeric is a varlena.
             NativeType::Numeric => unsafe {
                 varlena::with_content(value, |stored| {
-                    self.put_together(buffer, |text| {
+                    self.try_put_together(buffer, |text| {
                         Numeric::read(stored).is_some_and(|value| format::numeric(text, value))
                     })
                 })
@@ -258,10 +243,11 @@ impl Formatter {
         }
     }
 
+    /// Writes a value's text that `put` puts together, as [`try_put_together`](Self::try_put_together) does, and always.
     #[inline]
-    fn write_integer(&mut self, buffer: &mut StringInfoBuffer<'_>, value: impl Into<i64>) -> bool {
-        self.put_together(buffer, |text| {
-            format::integer(text, value);
+    fn put_together(&mut self, buffer: &mut StringInfoBuffer<'_>, put: impl FnOnce(&mut Text)) -> bool {
+        self.try_put_together(buffer, |text| {
+            put(text);
             true
         })
     }
@@ -269,7 +255,7 @@ impl Formatter {
     /// Writes a value's text that `put` puts together, where it is to be if the buffer has room for it. Returns what
     /// `put` returns; if that is `false`, nothing is written.
     #[inline]
-    fn put_together(
+    fn try_put_together(
         &mut self,
         buffer: &mut StringInfoBuffer<'_>,
         put: impl FnOnce(&mut Text) -> bool,
